@@ -1,0 +1,1 @@
+"""The lanes: a query set in, ranked rows out, one file each."""

@@ -1,0 +1,40 @@
+"""What every search lane returns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class LaneHits(NamedTuple):
+    """Ranked memory rows of a whole query set, flattened query after query, best first.
+
+    Attributes:
+        offsets: Query q's hits are ``offsets[q]:offsets[q + 1]``, shape (q + 1,).
+        rows: Memory rows, shape (n,), int32, no repeats within a query.
+        scores: The lane's own score of each hit, shape (n,), float64, higher is better
+            (for fts: bm25 negated). Only for display: ranks alone enter the fusion.
+        exhausted: True where the lane had nothing deeper to give, shape (q,).
+    """
+
+    offsets: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    exhausted: NDArray[np.bool_]
+
+    def of(self, query: int) -> NDArray[np.int32]:
+        """Rows of one query, best first."""
+        return self.rows[self.offsets[query] : self.offsets[query + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Hits per query, shape (q,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        """Rank of each hit within its query, from 1, shape (n,)."""
+        positions = np.arange(1, len(self.rows) + 1) - np.repeat(self.offsets[:-1], self.lengths)
+        return positions.astype(np.int32)
