@@ -34,10 +34,19 @@ class MemoryType(StrEnum):
 
 
 class Tenancy(NamedTuple):
-    """Whose memories are searched: one tenant's, and within it one agent's."""
+    """Whose memories are searched: one tenant's, and within it one agent's.
+
+    A memory always names its agent. A query may name none (``None``): every lane then
+    takes agent ``default``, while the shipped system's own scope filter lets any pass.
+    """
 
     tenant_id: str = "default"
-    agent_id: str = "default"
+    agent_id: str | None = "default"
+
+    @property
+    def named(self) -> Tenancy:
+        """The tenancy that lanes and policies take: agent ``default`` where none is named."""
+        return self if self.agent_id is not None else Tenancy(self.tenant_id)
 
 
 class Source(NamedTuple):
@@ -167,3 +176,62 @@ class Fate(StrEnum):
     SCOPE_FILTERED = "scope_filtered"
     EXPIRED = "expired"
     BEYOND_LIMIT = "beyond_limit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """The trace of one memory through one recall.
+
+    Attributes:
+        memory: The memory.
+        ranks: Rank in each lane that returned it, from 1.
+        fused: Normalised fused score.
+        reranker: The reranker's score; None when it was not asked or gave none.
+        factors: What each boost multiplied, by signal: recency, temporal, proof, trust,
+            usefulness; 1 moves nothing.
+        base: What the factors multiply.
+        final: The boosted score.
+        fate: What became of it.
+        deduped_by: Id of the memory that stayed in its stead.
+    """
+
+    memory: Memory
+    ranks: Mapping[str, int]
+    fused: float
+    reranker: float | None
+    base: float
+    factors: Mapping[str, float]
+    final: float
+    fate: Fate
+    deduped_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallResult:
+    """The answer to one query, and how it came about.
+
+    Attributes:
+        query: What was asked.
+        text: The search string that was formulated from it.
+        section: What to append to the dynamic end of the system prompt; may be empty.
+        inline: A line to place beside the user message instead; None when there is none.
+        memories: What is injected, best first, an inlined memory included.
+        ranking: Survivors of trust filter and dedup, best first.
+        candidates: Every memory that a lane returned: the ranking first, then the others.
+        context_chars: Characters injected.
+        lanes: Hits of each lane that ran.
+        rerank: ``ran``, ``timed_out``, ``fell_back`` or ``skipped``, and why not.
+        rerank_candidates: How many memories were put to the reranker.
+    """
+
+    query: Query
+    text: str
+    section: str
+    inline: str | None
+    memories: tuple[Memory, ...]
+    ranking: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]
+    context_chars: int
+    lanes: Mapping[str, int]
+    rerank: tuple[str, str]
+    rerank_candidates: int

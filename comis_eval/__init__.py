@@ -1,0 +1,63 @@
+"""Measure, explain and tune the memory recall of agents.
+
+::
+
+    from comis_eval import evaluate, load_dataset
+    measured = evaluate(load_dataset("datasets/starter"))
+    print(measured.summary())
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from comis_eval.config import Config, RagConfig
+    from comis_eval.config_file import load_config
+    from comis_eval.datasets import Dataset, load_dataset
+    from comis_eval.errors import ComisEvalError
+    from comis_eval.evaluation import Evaluation, evaluate
+    from comis_eval.pipelines.memory_recall import MemoryRecall
+    from comis_eval.types import Memory, Query, RecallResult, Tenancy, TrustLevel
+
+_HOMES = {
+    "ComisEvalError": "comis_eval.errors",
+    "Config": "comis_eval.config",
+    "Dataset": "comis_eval.datasets",
+    "Evaluation": "comis_eval.evaluation",
+    "Memory": "comis_eval.types",
+    "MemoryRecall": "comis_eval.pipelines.memory_recall",
+    "Query": "comis_eval.types",
+    "RagConfig": "comis_eval.config",
+    "RecallResult": "comis_eval.types",
+    "Tenancy": "comis_eval.types",
+    "TrustLevel": "comis_eval.types",
+    "evaluate": "comis_eval.evaluation",
+    "load_config": "comis_eval.config_file",
+    "load_dataset": "comis_eval.datasets",
+}
+"""Where each public name lives: a name is imported when it is first used."""
+
+__all__ = [
+    "ComisEvalError",
+    "Config",
+    "Dataset",
+    "Evaluation",
+    "Memory",
+    "MemoryRecall",
+    "Query",
+    "RagConfig",
+    "RecallResult",
+    "Tenancy",
+    "TrustLevel",
+    "evaluate",
+    "load_config",
+    "load_dataset",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

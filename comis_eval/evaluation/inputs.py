@@ -1,0 +1,261 @@
+"""What metrics need to know of rankings: judgments, policy and labels, looked up in arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from comis_eval.candidates import FATES, Rankings
+from comis_eval.config import Config
+from comis_eval.datasets import Dataset
+from comis_eval.metrics import (
+    BLOCKING,
+    Categories,
+    Ideal,
+    Inputs,
+    Judgments,
+    Objective,
+    Ranked,
+    StageTrace,
+)
+from comis_eval.pipelines.rank import style_of
+from comis_eval.text import simhash
+from comis_eval.types import TrustLevel
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """A dataset's answers to every question a metric asks; made once, used for any ranking.
+
+    Attributes:
+        dataset: Its queries are those that are ranked, in the same order; its memories are
+            the corpus, row for row.
+    """
+
+    dataset: Dataset
+
+    def inputs(
+        self, rankings: Rankings, objective: Objective, *, relevance_level: int = 1
+    ) -> Inputs:
+        """Everything the metrics of one evaluation are computed from."""
+        ranked, context = rankings.ranked_rows(), rankings.context_rows()
+        chars = rankings.table.facts.line_lengths(style_of(rankings.config), context)
+        return Inputs(
+            ideal=self.ideal,
+            ranking=self.listed(ranked),
+            context=self.listed(context, chars=chars),
+            failed=np.zeros(len(self.dataset.queries), dtype=bool),
+            relevance_level=relevance_level,
+            context_chars=rankings.context_chars,
+            max_context_chars=rankings.config.rag.max_context_chars,
+            objective=objective,
+            categories=self.categories,
+            superseded=self.superseded,
+            poison_total=self.poison_total,
+            trace=self._trace(rankings),
+        )
+
+    def listed(self, rows: NDArray[np.int32], chars: NDArray[np.int64] | None = None) -> Ranked:
+        """A list with all that the labels and the policy say of its memories.
+
+        Args:
+            rows: Memory rows, shape (q, r), -1 as padding.
+            chars: Length of each line, same shape.
+        """
+        there = rows >= 0
+        return Ranked(
+            grade=self.judgments.look_up(rows),
+            length=there.sum(axis=1),
+            row=rows,
+            trust=self._trust[rows],
+            disallowed=there & self._disallowed[rows],
+            foreign=self._foreign(rows),
+            laundered=there & self._laundered[rows],
+            poison=self._poison(rows),
+            twin=None if self._twins is None else np.where(there, self._twins[rows], -1),
+            simhash=self._simhashes(rows) if self._twins is None else None,
+            chars=chars,
+        )
+
+    @cached_property
+    def judgments(self) -> Judgments:
+        """Grades by (query, memory)."""
+        held = self.dataset.judgments
+        return Judgments.of(
+            held.queries.astype(np.int64),
+            held.rows.astype(np.int64),
+            held.grades.astype(np.int64),
+            n_queries=len(self.dataset.queries),
+            n_rows=len(self.dataset.memories),
+        )
+
+    @cached_property
+    def ideal(self) -> Ideal:
+        """The grades a perfect list would show."""
+        return self.judgments.ideal()
+
+    @cached_property
+    def categories(self) -> Categories:
+        """Which category each query belongs to, and which of them are headline."""
+        names = tuple(dict.fromkeys(query.category for query in self.dataset.queries))
+        numbers = {name: number for number, name in enumerate(names)}
+        return Categories(
+            np.array([numbers[query.category] for query in self.dataset.queries], dtype=np.intp),
+            names,
+            np.array([self.dataset.headline(name) for name in names], dtype=bool),
+        )
+
+    @cached_property
+    def superseded(self) -> NDArray[np.int32]:
+        """Row of the outdated answer of each query, -1 for none, shape (q,)."""
+        row_of = self.dataset.row_of
+        rows = [-1 if q.superseded is None else row_of[q.superseded] for q in self.dataset.queries]
+        return np.array(rows, dtype=np.int32)
+
+    @cached_property
+    def poison_total(self) -> NDArray[np.int64]:
+        """How many planted memories aim at each query, shape (q,)."""
+        if not len(self._poison_keys):
+            return np.zeros(len(self.dataset.queries), dtype=np.int64)
+        return np.bincount(
+            self._poison_keys // len(self.dataset.memories), minlength=len(self.dataset.queries)
+        )
+
+    @cached_property
+    def _poison_keys(self) -> NDArray[np.int64]:
+        size, row_of = len(self.dataset.memories), self.dataset.row_of
+        position = self.dataset.position_of
+        keys = {
+            position[attack.query_id] * size + row_of[poison]
+            for attack in self.dataset.attacks
+            for poison in attack.poison_ids
+        }
+        return np.array(sorted(keys), dtype=np.int64)
+
+    def _poison(self, rows: NDArray[np.int32]) -> Mask:
+        if not len(self._poison_keys):
+            return np.zeros(rows.shape, dtype=bool)
+        keys = np.arange(len(rows))[:, None] * len(self.dataset.memories) + rows
+        return (rows >= 0) & np.isin(keys, self._poison_keys)
+
+    @cached_property
+    def _trust(self) -> NDArray[np.int8]:
+        return np.array([m.trust_level.rank for m in self.dataset.memories], dtype=np.int8)
+
+    @cached_property
+    def _disallowed(self) -> Mask:
+        allowed = np.zeros(len(TrustLevel), dtype=bool)
+        allowed[[level.rank for level in self.dataset.policy.trust_levels]] = True
+        return ~allowed[self._trust]
+
+    @cached_property
+    def _laundered(self) -> Mask:
+        """Memories that claim more trust than the least trusted of their sources."""
+        row_of, trust = self.dataset.row_of, self._trust
+        return np.array(
+            [
+                bool(m.source_ids)
+                and m.trust_level.rank > min(int(trust[row_of[s]]) for s in m.source_ids)
+                for m in self.dataset.memories
+            ],
+            dtype=bool,
+        )
+
+    @cached_property
+    def _twins(self) -> NDArray[np.int32] | None:
+        """Number of each memory's labelled cluster of duplicates, -1 for none; None: no labels."""
+        if not any(memory.duplicate_of for memory in self.dataset.memories):
+            return None
+        row_of = self.dataset.row_of
+        root = list(range(len(self.dataset.memories)))
+
+        def find(row: int) -> int:
+            while root[row] != row:
+                root[row] = root[root[row]]
+                row = root[row]
+            return row
+
+        for row, memory in enumerate(self.dataset.memories):
+            if memory.duplicate_of is not None:
+                root[find(row)] = find(row_of[memory.duplicate_of])
+        roots = np.array([find(row) for row in root], dtype=np.int32)
+        lonely = np.bincount(roots, minlength=len(root))[roots] == 1
+        return np.where(lonely, -1, roots).astype(np.int32)
+
+    def _simhashes(self, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """Similarity hashes of the listed memories; only those met are ever computed."""
+        known = self._simhash_of
+        for row in np.unique(rows[rows >= 0]).tolist():
+            if row not in known:
+                known[row] = simhash(self.dataset.memories[row].content)
+        flat = [known.get(row, 0) for row in rows.ravel().tolist()]
+        return np.array(flat, dtype=np.uint64).reshape(rows.shape)
+
+    @cached_property
+    def _simhash_of(self) -> dict[int, int]:
+        return {}
+
+    def _foreign(self, rows: NDArray[np.int32]) -> Mask:
+        """Memories outside the scope that the policy shows to each query."""
+        sees, which = self._visible
+        return (rows >= 0) & ~sees[which[:, None], self._kind[0][rows]]
+
+    @cached_property
+    def _kind(self) -> tuple[NDArray[np.int32], tuple[int, ...]]:
+        """What the policy looks at in each memory, numbered; and a memory of each number."""
+        numbers: dict[object, int] = {}
+        kinds, examples = [], []
+        for row, memory in enumerate(self.dataset.memories):
+            author = memory.created_by if memory.scope == "agent" else None
+            number = numbers.setdefault((memory.tenancy, memory.scope == "agent", author), len(numbers))
+            if number == len(examples):
+                examples.append(row)
+            kinds.append(number)
+        return np.array(kinds, dtype=np.int32), tuple(examples)
+
+    @cached_property
+    def _visible(self) -> tuple[Mask, NDArray[np.intp]]:
+        """Per tenancy of a query and kind of memory whether it may be seen; each query's row."""
+        numbers: dict[object, int] = {}
+        rows, which = [], []
+        for query in self.dataset.queries:
+            number = numbers.setdefault(query.tenancy, len(numbers))
+            if number == len(rows):
+                rows.append([
+                    self.dataset.policy.shows(self.dataset.memories[row], query)
+                    for row in self._kind[1]
+                ])
+            which.append(number)
+        sees = np.array(rows, dtype=bool).reshape(len(rows), len(self._kind[1]))
+        return sees, np.array(which, dtype=np.intp)
+
+    def _trace(self, rankings: Rankings) -> StageTrace:
+        rows = np.where(rankings.presence["search"], rankings.table.rows, -1)
+        there = rows >= 0
+        unwanted = (there & self._disallowed[rows]) | self._foreign(rows) | self._poison(rows)
+        relevant = self.judgments.look_up(rows) >= 1
+        blocking = np.array([fate in BLOCKING for fate in FATES])
+        return StageTrace(
+            row=rows,
+            present=rankings.presence,
+            blocked=(rankings.fate >= 0) & blocking[rankings.fate],
+            relevant_allowed=relevant & ~unwanted,
+            unwanted=unwanted,
+        )
+
+
+def objective_of(config: Config) -> Objective:
+    """The constants of utility: the harness's, by default the configuration's own."""
+    utility, rag = config.harness.utility, config.rag
+    return Objective(
+        k0=utility.k0 or rag.max_results,
+        c0=utility.c0 or rag.max_context_chars,
+        cost=utility.cost,
+        unanswerable_weight=utility.unanswerable_weight,
+    )
+

@@ -1,0 +1,276 @@
+"""pipeline x queries x metrics -> Evaluation."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from comis_eval.candidates import Candidates, Rankings
+from comis_eval.config import Config, config_hash
+from comis_eval.datasets import Dataset
+from comis_eval.evaluation.evaluation import Evaluation
+from comis_eval.evaluation.inputs import Judge, objective_of
+from comis_eval.metrics import (
+    ALL,
+    Inputs,
+    Mean,
+    Metric,
+    Values,
+    judged_beside,
+    leaks,
+    means,
+    parse,
+    upper_bound,
+)
+from comis_eval.metrics.lists import given
+from comis_eval.pipelines.memory_recall import MemoryRecall
+from comis_eval.pipelines.rank import rank
+from comis_eval.pipelines.retrieval import Progress, Retriever
+
+DEFAULT_METRICS = (
+    "ndcg@10",
+    "recall@5",
+    "recall@10",
+    "hit@5",
+    "mrr@10",
+    "map",
+    "precision@5",
+    "context_recall",
+    "context_precision",
+    "context_ndcg",
+    "context_chars",
+    "context_fill",
+    "redundancy",
+    "abstention",
+    "noise",
+    "utility",
+    "stale@5",
+    "trust_inversion@5",
+    "policy_leak",
+    "scope_leak",
+    "laundered",
+    "resurrected",
+    "over_block",
+    "untrusted_share@5",
+    "unwanted_after_search",
+    "unwanted_after_fuse",
+    "unwanted_after_rerank",
+    "unwanted_after_score",
+    "unwanted_after_trust",
+    "unwanted_after_dedup",
+    "unwanted_after_budget",
+)
+"""What an evaluation scores when it is not told otherwise."""
+
+_PLAIN: Mapping[str, Any] = {
+    "rag.min_score": 0.0,
+    "rag.rerank.enabled": False,
+    "rag.entity_lane.enabled": False,
+    "rag.lanes.temporal.enabled": False,
+    "rag.lanes.causal.enabled": False,
+    "rag.mmr.enabled": False,
+    "rag.scoring.recency_alpha": 0.0,
+    "rag.scoring.temporal_alpha": 0.0,
+    "rag.scoring.proof_alpha": 0.0,
+    "rag.scoring.trust_alpha": 0.0,
+    "rag.scoring.usefulness_alpha": 0.0,
+}
+"""What a reference row of one lane switches off: every boost, floor and second model."""
+
+_KEYWORD_ROW = {"fts5": "fts", "rank_bm25": "rank_bm25"}
+_BOUNDED = ("policy_leak", "scope_leak")
+_DISTRIBUTIONS = (
+    "comis_eval", "numpy", "faiss-cpu", "onnxruntime", "tokenizers", "rank-bm25",
+)  # fmt: skip
+
+
+def evaluate(
+    dataset: Dataset,
+    config: Config | None = None,
+    *,
+    split: str = "all",
+    seed: int = 0,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    relevance_level: int = 1,
+    references: bool = True,
+    retriever: Retriever | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Run MemoryRecall over a dataset's queries and score the rankings and contexts.
+
+    Args:
+        dataset: What to recall from and what is right.
+        config: Every knob and switch; the documented defaults when left out.
+        split: tune, select, test or all.
+        seed: Of the split and of the random reference.
+        metrics: Names such as ``ndcg@10``; judged@k is added beside those that need it.
+        relevance_level: Lowest grade that counts as relevant, 1..3.
+        references: Whether to add the reference rows.
+        retriever: Indexes and models over the same memories, when they are at hand.
+        progress: Told of long steps.
+
+    Raises:
+        ComisEvalError: If the dataset, a model, a lane or a metric's name cannot be used.
+    """
+    config = config or Config()
+    chosen = dataset.select(split, seed=seed)
+    retriever = retriever or Retriever(dataset, progress=progress)
+    pipeline = MemoryRecall(retriever, config)
+    table = pipeline.candidates(chosen.queries)
+    rankings = rank(table, config)
+
+    judge, objective = Judge(chosen), objective_of(config)
+    inputs = judge.inputs(rankings, objective, relevance_level=relevance_level)
+    asked = [parse(name) for name in dict.fromkeys(metrics)]
+    asked += [m for m in judged_beside(asked, k0=objective.k0) if m not in asked]
+    values = {metric: metric(inputs) for metric in asked}
+    notes = _depth_notes(asked, config)
+    rows: dict[str, dict[str, Mean]] = {}
+    if references and config.rag.enabled:
+        rows = _references(judge, retriever, table, rankings, inputs, asked, seed)
+        lacking = sorted({"fts", "vector"} - set(rows))
+        notes += tuple(f"no {lane} reference: the lane is off (--lanes)" for lane in lacking)
+
+    queries = chosen.queries
+    return Evaluation(
+        dataset={
+            "name": dataset.name,
+            "version": dataset.version,
+            "fingerprint": dataset.fingerprint,
+            "split": split,
+        },
+        pipeline=pipeline.name,
+        enforces=pipeline.enforces,
+        config=config.to_tree(),
+        config_hash=config_hash(config),
+        versions=versions(),
+        seed=seed,
+        counts={
+            "queries": len(queries),
+            "scored": int(inputs.ideal.answerable.sum()),
+            "unanswerable": int((~inputs.ideal.answerable).sum()),
+            "failed": int(inputs.failed.sum()),
+            "unknown_ids": 0,
+        },
+        lanes=rankings.lane_counts(),
+        latency_ms=None,
+        settings={
+            "k": sorted({metric.k for metric in asked if metric.k is not None}),
+            "gain": "linear",
+            "relevance_level": relevance_level,
+            "k0": objective.k0,
+            "c0": objective.c0,
+            "utility": {
+                "cost": objective.cost,
+                "unanswerableWeight": objective.unanswerable_weight,
+            },
+        },
+        query_ids=tuple(query.id for query in queries),
+        groups=tuple(query.group or query.id for query in queries),
+        categories=tuple(query.category for query in queries),
+        values={metric.name: column for metric, column in values.items()},
+        means=means(values, inputs),
+        references=rows,
+        bounds=_bounds(values),
+        leaks=_listed_leaks(chosen, inputs),
+        notes=notes,
+        rankings=rankings,
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything a figure can depend on."""
+    import sqlite3
+
+    found = {name: version(name) for name in _DISTRIBUTIONS}
+    return {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **found}
+
+
+def _references(
+    judge: Judge,
+    retriever: Retriever,
+    table: Candidates,
+    rankings: Rankings,
+    inputs: Inputs,
+    metrics: Sequence[Metric],
+    seed: int,
+) -> dict[str, dict[str, Mean]]:
+    """What plain rankings of the same memories score, and what the best could.
+
+    Single lanes go through the same trust filter, dedup and budget, with every boost and
+    floor off. Random order and the oracle reorder the evaluated ranking, so that only
+    metrics of the ranking have a figure.
+    """
+    config = rankings.config
+    plain = config.evolve(**_PLAIN)
+    backend = config.harness.keyword_backend
+    other = "rank_bm25" if backend == "fts5" else "fts5"
+    found: dict[str, Candidates] = {}
+    for lane in table.lanes:
+        found[_KEYWORD_ROW[backend] if lane == "fts" else lane] = table.restricted(lane)
+    if "fts" in table.lanes:
+        swapped = plain.evolve(**{"harness.lanes": ("fts",), "harness.keyword_backend": other})
+        found[_KEYWORD_ROW[other]] = retriever.candidates(table.queries, swapped)
+    rows = {}
+    for name, alone in found.items():
+        settings = plain.evolve(**{
+            "harness.lanes": alone.retrieval.lanes,
+            "harness.keyword_backend": alone.retrieval.keyword_backend,
+        })
+        rows[name] = _figures(judge, rank(alone, settings), inputs, metrics)
+
+    ranking = given(inputs.ranking, "the ranking")
+    keys = np.random.default_rng(seed).random(ranking.grade.shape)
+    keys[~ranking.within(ranking.depth)] = np.inf
+    shuffled = ranking.reordered(np.argsort(keys, axis=1, kind="stable"))
+    for name, reordered in (("random", shuffled), ("oracle", ranking.oracle())):
+        only = [metric for metric in metrics if metric.definition.on == "ranking"]
+        again = replace(inputs, ranking=reordered)
+        rows[name] = means({metric: metric(again) for metric in only}, again)[ALL]
+    return rows
+
+
+def _figures(
+    judge: Judge, rankings: Rankings, like: Inputs, metrics: Sequence[Metric]
+) -> dict[str, Mean]:
+    inputs = judge.inputs(
+        rankings, given(like.objective, "an objective"), relevance_level=like.relevance_level
+    )
+    return means({metric: metric(inputs) for metric in metrics}, inputs)[ALL]
+
+
+def _depth_notes(metrics: Sequence[Metric], config: Config) -> tuple[str, ...]:
+    deep = [m.name for m in metrics if m.k is not None and m.k > config.lane_depth]
+    if not deep:
+        return ()
+    return (
+        f"{', '.join(deep)}: cut beyond the depth to which a lane is read "
+        f"({config.lane_depth}); memories below it were never ranked",
+    )
+
+
+def _bounds(values: Mapping[Metric, Values]) -> dict[str, float]:
+    """Exact upper bounds of the leak rates: none seen does not mean none there."""
+    bounds = {}
+    for metric, column in values.items():
+        if metric.name in _BOUNDED:
+            defined = column[~np.isnan(column)]
+            bounds[metric.name] = upper_bound(int((defined > 0).sum()), len(defined))
+    return bounds
+
+
+def _listed_leaks(dataset: Dataset, inputs: Inputs) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {
+            "query_id": dataset.queries[leak.query].id,
+            "memory_id": None if leak.row is None else dataset.memories[leak.row].id,
+            "stage": leak.stage,
+            "why": leak.why,
+        }
+        for leak in leaks(inputs)
+    )

@@ -1,0 +1,274 @@
+"""A dataset made searchable: store, indexes and models, each built when it is first needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from comis_eval.candidates import (
+    Candidates,
+    Facts,
+    RerankScores,
+    Retrieval,
+    Vectors,
+    no_faults,
+)
+from comis_eval.config import Config
+from comis_eval.datasets import Dataset
+from comis_eval.errors import ModelError
+from comis_eval.lanes import fts, rank_bm25, vector
+from comis_eval.lanes.base import LaneHits
+from comis_eval.lanes.causal import Links
+from comis_eval.models.base import Embedder, Reranker
+from comis_eval.models.cache import EmbeddingCache, cache_dir, cached
+from comis_eval.models.given import GivenVectors, load_given
+from comis_eval.models.load import load_embedder, load_reranker
+from comis_eval.pipelines.rank import fuse_lanes, rerank_pool
+from comis_eval.stages.formulate import formulate
+from comis_eval.stages.rerank import Reason
+from comis_eval.store import Store
+from comis_eval.store.corpus import Corpus, QueryBatch
+from comis_eval.types import Query
+
+Progress = Callable[[str, int, int], None]
+"""Told the step, how much is done, and how much there is."""
+
+
+@dataclass(eq=False)
+class Retriever:
+    """Everything that touches an index, a model or a file, for one dataset.
+
+    Attributes:
+        dataset: What is searched.
+        embedder: Stands in for the configured one; tests pass theirs.
+        reranker: Stands in for the configured one.
+        cache: Folder of the embeddings on disk; None keeps none.
+        progress: Told of long steps.
+    """
+
+    dataset: Dataset
+    embedder: Embedder | None = None
+    reranker: Reranker | None = None
+    cache: Path | None = field(default_factory=cache_dir)
+    progress: Progress | None = None
+    _loaded: dict[tuple[str, ...], object] = field(default_factory=dict)
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The dataset's memories, written through the store's rules."""
+        store = Store.open(None)
+        try:
+            store.add(self.dataset.memories)
+            return store.corpus()
+        finally:
+            store.close()
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What stages need of each memory."""
+        return Facts(self.corpus, self.dataset.usefulness)
+
+    @cached_property
+    def given(self) -> GivenVectors | None:
+        """Vectors that came with the dataset."""
+        folder = self.dataset.folder
+        return None if folder is None else load_given(folder)
+
+    def candidates(self, queries: Sequence[Query], config: Config) -> Candidates:
+        """Send a query set through the search lanes, each in one call.
+
+        Raises:
+            LaneError: If a lane could not search.
+            ModelError: If a model that is asked for is missing.
+        """
+        retrieval = Retrieval.of(config)
+        batch = self.batch(queries, config)
+        hits = {name: self._search(name, batch, config) for name in retrieval.lanes}
+        table = Candidates.assemble(self.facts, queries, batch, retrieval, hits)
+        vectors = None
+        if config.rag.mmr.enabled or "vector" in retrieval.lanes:
+            vectors = self.vectors(config)
+        return replace(table, links=self.links, vectors=vectors)
+
+    def batch(self, queries: Sequence[Query], config: Config) -> QueryBatch:
+        """Formulate the search strings, embed them, and resolve whose memories they see."""
+        turns = config.semantics.query_context_turns
+        texts = tuple(formulate(q.text, q.turns, context_turns=turns) for q in queries)
+        scope = [self.corpus.scope_of.get(q.tenancy.named, -1) for q in queries]
+        vectors = None
+        if "vector" in config.harness.lanes:
+            vectors = self._query_vectors(queries, texts, config)
+        return QueryBatch(
+            texts,
+            tuple(q.tenancy for q in queries),
+            np.array(scope, dtype=np.int32),
+            np.array([q.now for q in queries], dtype=np.int64),
+            tuple(q.filters for q in queries),
+            vectors,
+        )
+
+    def vectors(self, config: Config) -> Vectors:
+        """Embeddings of the memories: the dataset's own where it brings them."""
+        key = ("vectors", config.harness.embedder, config.harness.pooling)
+        if key not in self._loaded:
+            matrix, has = self._memory_vectors(config)
+            self._loaded[key] = Vectors(matrix, has)
+        return self._loaded[key]  # type: ignore[return-value]
+
+    def rerank(self, table: Candidates, config: Config) -> Candidates:
+        """Put each query's pool to the reranker; time is the cost model's.
+
+        Raises:
+            ModelError: If the reranker is missing or answers out of contract.
+        """
+        if not config.rag.rerank.enabled:
+            return table
+        fused = fuse_lanes(table, config)
+        asked = rerank_pool(fused, config)
+        keys = fused.table.pair_keys(asked)
+        values = np.empty(len(keys))
+        queries, _ = np.nonzero(asked)
+        model, rows = self.reranker_for(config), fused.table.rows[asked]
+        for done, query in enumerate(np.unique(queries).tolist()):
+            mine = queries == query
+            contents = [self.corpus.memories[row].content for row in rows[mine].tolist()]
+            values[mine] = model.score(table.batch.texts[query], contents)
+            self._tell("rerank", done + 1, len(table.queries))
+        order = np.argsort(keys, kind="stable")
+        return replace(table, rerank=RerankScores(keys[order], values[order]))
+
+    def rerank_live(
+        self, table: Candidates, config: Config, *, clock: Callable[[], float] = time.monotonic
+    ) -> Candidates:
+        """Put one query's pool to the reranker under ``timeoutMs`` by a real clock.
+
+        A recall never fails because of it: an error or a late answer goes into the trace.
+        """
+        if not config.rag.rerank.enabled:
+            return table
+        start, timeout = clock(), config.rag.rerank.timeout_ms / 1000
+        fused = fuse_lanes(table, config)
+        asked = rerank_pool(fused, config)
+        rows = fused.table.rows[asked]
+        contents = [self.corpus.memories[row].content for row in rows.tolist()]
+        values, fault = np.full(len(rows), np.nan), Reason.NONE
+        try:
+            model = self.reranker_for(config)
+            if contents:
+                start = clock()
+                values = model.score(
+                    table.batch.texts[0], contents, deadline=lambda: clock() - start > timeout
+                )
+            elapsed = clock() - start
+        except TimeoutError:
+            elapsed = np.inf
+        except ModelError:
+            elapsed, fault = 0.0, Reason.ERROR if self._has_reranker(config) else Reason.UNAVAILABLE
+        keys = fused.table.pair_keys(asked)
+        order = np.argsort(keys, kind="stable")
+        faults = no_faults(len(table.queries))
+        faults[:] = fault
+        return replace(
+            table,
+            rerank=RerankScores(keys[order], values[order], np.array([elapsed * 1000]), faults),
+        )
+
+    def embedder_for(self, config: Config) -> Embedder:
+        """The configured embedder, with its vectors kept on disk."""
+        key = ("embedder", config.harness.embedder, config.harness.pooling)
+        if key not in self._loaded:
+            model = self.embedder or load_embedder(
+                config.harness.embedder, pooling=config.harness.pooling
+            )
+            if self.cache is not None and model.reportable:
+                model = cached(
+                    model, EmbeddingCache(self.cache), progress=lambda d, t: self._tell("embed", d, t)
+                )
+            self._loaded[key] = model
+        return self._loaded[key]  # type: ignore[return-value]
+
+    def reranker_for(self, config: Config) -> Reranker:
+        """The configured reranker."""
+        if self.reranker is not None:
+            return self.reranker
+        settings = config.harness.reranker
+        key = ("reranker", settings.kind, settings.path or "", config.harness.embedder)
+        if key not in self._loaded:
+            embedder = load_embedder(config.harness.embedder, pooling=config.harness.pooling)
+            self._loaded[key] = load_reranker(settings.kind, settings.path, embedder=embedder)
+        return self._loaded[key]  # type: ignore[return-value]
+
+    @cached_property
+    def links(self) -> Links | None:
+        """Causal links of the dataset, by row."""
+        links = self.dataset.links
+        if not links:
+            return None
+        row_of = self.corpus.row_of
+        return Links(
+            np.array([row_of[link.from_id] for link in links], dtype=np.int32),
+            np.array([row_of[link.to_id] for link in links], dtype=np.int32),
+            np.array([link.confidence for link in links], dtype=np.float64),
+        )
+
+    def _search(self, lane: str, batch: QueryBatch, config: Config) -> LaneHits:
+        semantics, depth = config.semantics, config.lane_depth
+        if lane == "vector":
+            index = self._index(
+                ("vector index", config.harness.embedder, config.harness.pooling),
+                lambda: vector.VectorIndex(self.corpus, *self.vectors(config)),
+            )
+            return vector.search(index, batch, depth=depth, scope_filter=semantics.scope_filter)
+        backend = {"fts5": fts, "rank_bm25": rank_bm25}[config.harness.keyword_backend]
+        index = self._index(("fts", config.harness.keyword_backend), lambda: backend.Index(self.corpus))
+        return backend.search(
+            index,
+            batch,
+            depth=depth,
+            statistics=semantics.keyword_statistics,
+            scope_filter=semantics.scope_filter,
+        )
+
+    def _index(self, key: tuple[str, ...], build: Callable[[], object]) -> object:
+        if key not in self._loaded:
+            self._loaded[key] = build()
+        return self._loaded[key]
+
+    def _query_vectors(
+        self, queries: Sequence[Query], texts: Sequence[str], config: Config
+    ) -> NDArray[np.float32]:
+        if self.given is not None:
+            matrix, has = self.given.rows_for([f"query:{query.id}" for query in queries])
+            if has.all():
+                return matrix
+            lacking = next(q.id for q, known in zip(queries, has, strict=True) if not known)
+            raise ModelError(
+                f"the dataset brings its own embeddings (model {self.given.model!r}) but none "
+                f"for query {lacking!r}; add a line query:{lacking} to embeddings.ids, leave the "
+                "vector lane out (--lanes fts), or remove embeddings.npy to embed everything here"
+            )
+        return self.embedder_for(config).embed(texts)
+
+    def _memory_vectors(self, config: Config) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        if self.given is not None:
+            return self.given.rows_for([memory.id for memory in self.corpus.memories])
+        matrix = self.embedder_for(config).embed([m.content for m in self.corpus.memories])
+        return matrix, (matrix != 0).any(axis=1)
+
+    def _has_reranker(self, config: Config) -> bool:
+        try:
+            self.reranker_for(config)
+        except ModelError:
+            return False
+        return True
+
+    def _tell(self, step: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(step, done, total)
+
