@@ -323,8 +323,9 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
-    """What a configuration makes of a table; every array is shape (q, c) in column space
-    unless it says otherwise.
+    """What a configuration makes of a table.
+
+    Every array is shape (q, c) in column space unless it says otherwise.
 
     Attributes:
         table: The table, widened by what the spread lanes brought.
@@ -380,7 +381,8 @@ class Rankings:
     def context_rows(self) -> NDArray[np.int32]:
         """Memory rows of each context in final order, -1 behind its end, shape (q, longest)."""
         taken = np.take_along_axis(self.included, self.order, axis=1)
-        first = np.argsort(~taken, axis=1, kind="stable")[:, : int(taken.sum(axis=1).max(initial=0))]
+        width = int(taken.sum(axis=1).max(initial=0))
+        first = np.argsort(~taken, axis=1, kind="stable")[:, :width]
         columns = np.take_along_axis(self.order, first, axis=1)
         rows = np.take_along_axis(self.table.rows, columns, axis=1)
         return np.where(np.take_along_axis(taken, first, axis=1), rows, -1).astype(np.int32)

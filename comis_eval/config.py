@@ -5,31 +5,68 @@ holds the switches in which the documented and the shipped system differ; ``harn
 how this package runs them. Every model is frozen, refuses unknown keys and knows its
 bounds. Keys are camelCase in files and snake_case in Python. Reading and writing files is
 :mod:`comis_eval.config_file`'s work.
+
+Example: ``Config().evolve(**{"rag.min_score": 0.0}).rag.min_score`` is ``0.0``.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, TypeGuard, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
+from comis_eval.errors import ConfigError
+from comis_eval.text import closest, is_secret_name, mask_credentials, printable, sha256_text
 from comis_eval.types import TrustLevel
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 MAX_INTEGER = 2**53 - 1
 """Largest integer a configuration may hold: beyond it JSON numbers lose exactness."""
+
+
+def _as_tuple(given: object) -> object:
+    return tuple(given) if isinstance(given, list) else given
+
+
+def _without_repeats(given: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(given)) < len(given):
+        raise ValueError("names a lane twice")
+    return given
+
 
 PositiveInt = Annotated[int, Field(gt=0, le=MAX_INTEGER)]
 NonNegativeInt = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
+Trust = Annotated[TrustLevel, Field(strict=False)]
+"""A trust level, by name too: files have no enumerations."""
 
 LANES = ("fts", "vector", "entity", "temporal", "causal")
 """Every lane, in the order in which ties between them are settled."""
 
 
 class Settings(BaseModel):
-    """Base of all parts: immutable, no unknown keys, no coercion, no NaN or infinity."""
+    """Base of all parts: immutable, no unknown keys, no coercion, no NaN or infinity.
+
+    An integer is taken where a number is asked, and a list where a tuple is; nothing else
+    is converted: ``"5"`` and ``true`` are not integers.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -44,50 +81,61 @@ class Settings(BaseModel):
 class RerankConfig(Settings):
     """Whether and how a second model re-scores the head of the fused list."""
 
-    enabled: bool = False
+    enabled: bool = Field(False, description="re-score the head of the fused list")
     max_candidates: PositiveInt = Field(40, description="how many fused candidates it scores")
-    min_results: NonNegativeInt = Field(1, description="fewer fused candidates: not attempted")
-    timeout_ms: PositiveInt = Field(800, description="past this the fused order is kept")
+    min_results: NonNegativeInt = Field(
+        1, description="with fewer fused candidates it is not attempted"
+    )
+    timeout_ms: PositiveInt = Field(
+        800, description="milliseconds; past them the fused order is kept"
+    )
 
 
 class ScoringConfig(Settings):
-    """How far each signal may move a score: a factor is 1 + alpha x (signal - 0.5)."""
+    """How far each signal may move a score: a factor is 1 + alpha x (signal - 0.5).
 
-    recency_alpha: Share = 0.2
-    temporal_alpha: Share = 0.2
-    proof_alpha: Share = 0.1
-    trust_alpha: Share = 0.1
-    usefulness_alpha: Share = Field(0.1, description="neutral without a usefulness signal")
+    Every signal lies in [0, 1], so a factor lies in [1 - alpha / 2, 1 + alpha / 2].
+    """
+
+    recency_alpha: Share = Field(0.2, description="pull of age since writing; 0: none")
+    temporal_alpha: Share = Field(0.2, description="pull of age since the event; 0: none")
+    proof_alpha: Share = Field(0.1, description="pull of the number of observations; 0: none")
+    trust_alpha: Share = Field(0.1, description="pull of the trust level; 0: ties only")
+    usefulness_alpha: Share = Field(
+        0.1, description="pull of used / ignored signals; neutral without feedback"
+    )
 
 
 class EntityLaneConfig(Settings):
     """The lane of memories that share entities with the best hits of the others."""
 
-    enabled: bool = False
+    enabled: bool = Field(False, description="run the entity lane")
     seed_count: PositiveInt = Field(5, description="how many hits the spread lanes start from")
     per_entity_cap: PositiveInt = Field(200, description="how many rows the lane returns at most")
-    weight: Weight = 1.0
+    weight: Weight = Field(1.0, description="the lane's weight in the fusion; 0: it adds nothing")
 
 
 class SearchLaneConfig(Settings):
     """A search lane's weight in the fusion; None takes the weight of the semantics."""
 
-    weight: Weight | None = None
+    weight: Weight | None = Field(
+        None, description="the lane's weight in the fusion; null: semantics.laneWeights"
+    )
 
 
 class TemporalLaneConfig(Settings):
     """The lane of memories that happened near the best hits."""
 
-    enabled: bool = False
-    weight: Weight = 1.0
-    window_days: PositiveInt = 7
+    enabled: bool = Field(False, description="run the temporal lane")
+    weight: Weight = Field(1.0, description="the lane's weight in the fusion")
+    window_days: PositiveInt = Field(7, description="days around a seed's event time")
 
 
 class CausalLaneConfig(Settings):
     """The lane of memories one cause or effect away from the best hits."""
 
-    enabled: bool = False
-    weight: Weight = 1.0
+    enabled: bool = Field(False, description="run the causal lane")
+    weight: Weight = Field(1.0, description="the lane's weight in the fusion")
 
 
 class LanesConfig(Settings):
@@ -102,24 +150,31 @@ class LanesConfig(Settings):
 class MmrConfig(Settings):
     """Diversity by maximal marginal relevance, after the trust filter."""
 
-    enabled: bool = False
-    lambda_: Share = Field(0.7, alias="lambda", description="1: relevance alone")
+    enabled: bool = Field(False, description="spread the list over different memories")
+    lambda_: Share = Field(0.7, alias="lambda", description="1: score alone; 0: difference alone")
 
 
 class FeedbackConfig(Settings):
     """Whether recorded used / ignored signals move the score."""
 
-    enabled: bool = False
+    enabled: bool = Field(False, description="let used / ignored signals move the score")
 
 
 class RagConfig(Settings):
-    """The recall knobs, as users have them under ``agents.<name>.rag``."""
+    """The recall knobs, as users have them under ``agents.<name>.rag``.
 
-    enabled: bool = True
-    max_results: PositiveInt = 5
-    max_context_chars: PositiveInt = 4000
-    min_score: Share = 0.1
-    include_trust_levels: tuple[TrustLevel, ...] = (TrustLevel.SYSTEM, TrustLevel.LEARNED)
+    Source: specification of MemoryRecall, section 1.
+    """
+
+    enabled: bool = Field(True, description="false: nothing is searched, the section is empty")
+    max_results: PositiveInt = Field(5, description="how many memories the section holds at most")
+    max_context_chars: PositiveInt = Field(
+        4000, description="characters of the whole section, header and newlines included"
+    )
+    min_score: Share = Field(0.1, description="fused scores below it are dropped, equal ones stay")
+    include_trust_levels: Annotated[tuple[Trust, ...], BeforeValidator(_as_tuple)] = Field(
+        (TrustLevel.SYSTEM, TrustLevel.LEARNED), description="memories of other levels are dropped"
+    )
     rerank: RerankConfig = RerankConfig()
     scoring: ScoringConfig = ScoringConfig()
     entity_lane: EntityLaneConfig = EntityLaneConfig()
@@ -131,10 +186,10 @@ class RagConfig(Settings):
 class LaneWeights(Settings):
     """What a preset weighs the lanes with; an explicit ``rag.lanes.*.weight`` beats it."""
 
-    fts: Weight = 1.0
-    vector: Weight = 1.0
+    fts: Weight = Field(1.0, description="unless rag.lanes.fts.weight is set")
+    vector: Weight = Field(1.0, description="unless rag.lanes.vector.weight is set")
     entity: Weight | None = Field(
-        None, description="None: rag.entityLane.weight, 1.0 in both presets"
+        None, description="null: rag.entityLane.weight, 1.0 in both presets"
     )
 
 
@@ -145,35 +200,74 @@ class Semantics(Settings):
     are the documented ones. Source: specification of MemoryRecall, section 12.
     """
 
-    preset: Literal["documented", "production"] = "documented"
-    query_context_turns: NonNegativeInt = 2
-    keyword_statistics: Literal["scope", "table"] = "scope"
-    lane_depth: PositiveInt | Literal["limit"] = 100
-    scope_filter: Literal["in_lane", "after_fusion"] = "in_lane"
-    fusion: Literal["flat", "nested"] = "flat"
+    preset: Literal["documented", "production"] = Field(
+        "documented", description="the row of values for every switch not given"
+    )
+    query_context_turns: NonNegativeInt = Field(
+        2, description="how many earlier user turns join the query"
+    )
+    keyword_statistics: Literal["scope", "table"] = Field(
+        "scope", description="bm25 statistics over the query's tenant and agent, or all rows"
+    )
+    lane_depth: PositiveInt | Literal["limit"] = Field(
+        100, description="rank to which the search lanes are read; limit: twice the search limit"
+    )
+    scope_filter: Literal["in_lane", "after_fusion"] = Field(
+        "in_lane", description="where tenant, agent, expiry and type are enforced"
+    )
+    fusion: Literal["flat", "nested"] = Field(
+        "flat", description="all lanes at once, or the search lanes first"
+    )
     lane_weights: LaneWeights = LaneWeights()
-    min_score_on: Literal["fused", "final"] = "fused"
-    min_score_exempts_entity: bool = False
-    entity_seeds_reenter: bool = False
-    trust_refill: bool = True
-    dedup_keep: Literal["best", "newest"] = "best"
-    dedup_units: Literal["code_points", "utf16"] = "code_points"
-    trim_to_max_results: bool = True
-    budget_overflow: Literal["skip", "stop"] = "skip"
-    length_units: Literal["code_points", "utf16"] = "code_points"
-    wrap: Literal["external", "non_system"] = "external"
-    line_format: Literal["full", "short"] = "full"
-    inline_min_score: Share | None = Field(None, description="None: never inline")
+    min_score_on: Literal["fused", "final"] = Field(
+        "fused", description="the score that rag.minScore is compared with"
+    )
+    min_score_exempts_entity: bool = Field(
+        False, description="hits of the entity lane alone escape rag.minScore"
+    )
+    entity_seeds_reenter: bool = Field(
+        False, description="the entity lane may return one of its seeds"
+    )
+    trust_refill: bool = Field(
+        True, description="memories of excluded levels are replaced by the next ones"
+    )
+    dedup_keep: Literal["best", "newest"] = Field(
+        "best", description="which of equal memories stays"
+    )
+    dedup_units: Literal["code_points", "utf16"] = Field(
+        "code_points", description="what the 200 characters of a fingerprint are counted in"
+    )
+    trim_to_max_results: bool = Field(True, description="never more than rag.maxResults memories")
+    budget_overflow: Literal["skip", "stop"] = Field(
+        "skip", description="after a memory that does not fit: try the next, or end"
+    )
+    length_units: Literal["code_points", "utf16"] = Field(
+        "code_points", description="what rag.maxContextChars is counted in"
+    )
+    wrap: Literal["external", "non_system"] = Field(
+        "external", description="which memories stand between safety markers"
+    )
+    line_format: Literal["full", "short"] = Field(
+        "full", description="how much a line tells besides the memory's text"
+    )
+    inline_min_score: Share | None = Field(
+        None, description="final score from which the top hit joins the message; null: never"
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _fill_from_preset(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("preset") == "production":
-            names = {to_camel(name): name for name in PRODUCTION}
-            spelled = {names.get(key, key) for key in given}
-            rest = {name: value for name, value in PRODUCTION.items() if name not in spelled}
-            return {**rest, **given}
-        return given
+        if not isinstance(given, Mapping) or given.get("preset") != "production":
+            return given
+        filled = dict(given)
+        for name, value in PRODUCTION.items():
+            alias = to_camel(name)
+            spelled = name if name in filled else alias
+            if spelled not in filled:
+                filled[alias] = value
+            elif isinstance(value, dict) and isinstance(filled[spelled], Mapping):
+                filled[spelled] = {**value, **filled[spelled]}
+        return filled
 
 
 PRODUCTION: dict[str, Any] = {
@@ -203,47 +297,71 @@ class FusionConfig(Settings):
     """What-ifs of the fusion that the product does not have."""
 
     k: PositiveInt = Field(60, description="rank offset; larger flattens the top ranks")
-    kind: Literal["rrf", "convex"] = "rrf"
+    kind: Literal["rrf", "convex"] = Field(
+        "rrf", description="reciprocal ranks, or a weighted mean of the lanes' own scores"
+    )
 
 
 class RerankerConfig(Settings):
     """Which second model, and what it is taken to cost in evaluation and replay."""
 
-    kind: Literal["late_interaction", "cross_encoder"] = "late_interaction"
-    path: str | None = None
-    fixed_ms: float = Field(20.0, ge=0)
-    ms_per_candidate: float = Field(5.0, ge=0)
+    kind: Literal["late_interaction", "cross_encoder"] = Field(
+        "late_interaction", description="the packaged MiniLM's tokens, or a folder's cross-encoder"
+    )
+    path: str | None = Field(None, description="folder with model.onnx and tokenizer.json")
+    fixed_ms: float = Field(20.0, ge=0, description="assumed milliseconds per call")
+    ms_per_candidate: float = Field(5.0, ge=0, description="assumed milliseconds per candidate")
 
 
 class UtilityConfig(Settings):
     """The constants of the default objective; see docs on metrics."""
 
-    cost: float = Field(0.2, ge=0, description="of a full context of irrelevant characters")
-    unanswerable_weight: Share = 0.1
-    k0: PositiveInt | None = Field(None, description="None: the configuration's maxResults")
-    c0: PositiveInt | None = Field(None, description="None: its maxContextChars")
+    cost: float = Field(
+        0.2, ge=0, description="utility lost to a full context of irrelevant characters"
+    )
+    unanswerable_weight: Share = Field(0.1, description="share of unanswerable queries in utility")
+    k0: PositiveInt | None = Field(
+        None, description="rank to which utility counts; null: rag.maxResults"
+    )
+    c0: PositiveInt | None = Field(
+        None, description="characters of a full context; null: rag.maxContextChars"
+    )
 
 
 class RemoteConfig(Settings):
     """A live system to evaluate; never read from a dataset."""
 
-    transport: Literal["stdio", "http", "jsonrpc"] | None = None
-    command: tuple[str, ...] = ()
-    url: str | None = None
-    tool: str = "recall"
-    arguments: dict[str, Any] = {}
-    id_field: str = "id"
+    transport: Literal["stdio", "http", "jsonrpc"] | None = Field(
+        None, description="how the live system is reached; null: there is none"
+    )
+    command: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = Field(
+        (), description="program and arguments, for stdio"
+    )
+    url: str | None = Field(None, description="address, for http and jsonrpc")
+    tool: str = Field("recall", description="name of the tool to call")
+    arguments: dict[str, JsonValue] = Field({}, description="further arguments of each call")
+    id_field: str = Field("id", description="where a result says which memory it is")
+
+    def __hash__(self) -> int:  # the generated one fails on the dict
+        return hash((self.transport, self.command, self.url, self.tool, self.id_field))
 
 
 class HarnessConfig(Settings):
     """How this package runs the pipeline; never exported to the product."""
 
-    keyword_backend: Literal["fts5", "rank_bm25"] = "fts5"
-    embedder: str = Field("minilm", description="minilm, or a folder with an ONNX model")
-    pooling: Literal["mean", "cls"] = "mean"
-    lanes: tuple[Literal["fts", "vector"], ...] = Field(
-        ("fts", "vector"), description="which search lanes run"
+    keyword_backend: Literal["fts5", "rank_bm25"] = Field(
+        "fts5", description="what the fts lane searches with"
     )
+    embedder: str = Field("minilm", description="minilm, or a folder with an ONNX model")
+    pooling: Literal["mean", "cls"] = Field(
+        "mean", description="how token vectors become one, for a folder's model"
+    )
+    lanes: Annotated[
+        tuple[Literal["fts", "vector"], ...],
+        Field(min_length=1),
+        AfterValidator(_without_repeats),
+        BeforeValidator(_as_tuple),
+    ] = Field(("fts", "vector"), description="which search lanes run")
     reranker: RerankerConfig = RerankerConfig()
     fusion: FusionConfig = FusionConfig()
     utility: UtilityConfig = UtilityConfig()
@@ -292,20 +410,309 @@ class Config(Settings):
     def evolve(self, **parts: Any) -> Self:
         """Return a checked copy with some values replaced, by dotted snake_case path.
 
+        A new ``semantics.preset`` moves the switches that stand at the old preset's value;
+        those that differ from it stay.
+
         Example: ``config.evolve(**{"rag.min_score": 0.0, "semantics.fusion": "nested"})``
+
+        Raises:
+            ConfigError: If a path is unknown; or if values are not allowed, all of them at once.
         """
         tree = self.model_dump()
+        if "semantics.preset" in parts:
+            row = preset(self.semantics.preset).model_dump()
+            tree["semantics"] = differences(tree["semantics"], row)
         for path, value in parts.items():
-            *parents, leaf = path.split(".")
-            node = tree
-            for parent in parents:
-                node = node[parent]
-            if leaf not in node:
-                raise KeyError(path)
-            node[leaf] = value
-        return type(self).model_validate(tree)
+            names = tuple(knob.name for knob in find_knob(path))
+            put(tree, names, value.model_dump() if isinstance(value, Settings) else value)
+        try:
+            return type(self).model_validate(tree)
+        except ValidationError as error:
+            found = (f"{fault.path}: {fault.text}" for fault in faults(error))
+            raise ConfigError("; ".join(found)) from error
+
+    def to_tree(self) -> dict[str, Any]:
+        """Every value as JSON has it, keys in camelCase, credentials in addresses masked."""
+        tree = _masked(self.model_dump(mode="json", by_alias=True))
+        return dict(tree)
 
 
 def preset(name: Literal["documented", "production"]) -> Semantics:
     """One of the two presets, every switch spelled out."""
     return Semantics.model_validate({"preset": name})
+
+
+def config_hash(config: Config) -> str:
+    """SHA-256, in hex, of all values of a configuration; equal values, equal hash.
+
+    Taken over what :meth:`Config.to_tree` gives, so it says nothing about a password.
+    """
+    canonical = json.dumps(config.to_tree(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return sha256_text(canonical)
+
+
+def put(tree: dict[str, Any], keys: Sequence[str], value: object) -> None:
+    """Set one value of a nested mapping; mappings that lack on the way are made.
+
+    Mappings on the way are copied first: they may stand elsewhere too.
+
+    Raises:
+        ConfigError: If the path leads through a value that is no mapping.
+    """
+    node = tree
+    for depth, key in enumerate(keys[:-1], start=1):
+        inner = node.get(key, {})
+        if not isinstance(inner, Mapping):
+            path, above = (printable(".".join(part)) for part in (keys, keys[:depth]))
+            raise ConfigError(f"{path}: {above} is {shown(inner)}, it has no parts")
+        node[key] = dict(inner)
+        node = node[key]
+    node[keys[-1]] = value
+
+
+def differences(tree: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a nested mapping whose values differ from the reference's.
+
+    Example: ``{"a": 1, "b": {"c": 2, "d": 3}}`` against ``{"a": 1, "b": {"c": 2, "d": 4}}``
+    gives ``{"b": {"d": 3}}``. Empty mappings are left out.
+    """
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        other = reference[key]
+        if isinstance(value, Mapping) and isinstance(other, Mapping) and other:
+            if inner := differences(value, other):
+                found[key] = inner
+        elif value != other:
+            found[key] = value
+    return found
+
+
+def _masked(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: _masked(inner, key) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_masked(inner) for inner in value]
+    if isinstance(value, str):
+        return "***" if is_secret_name(name) else mask_credentials(value)
+    return value
+
+
+class Knob(NamedTuple):
+    """One step of a dotted path: the name of a field in Python and its key in files."""
+
+    name: str
+    key: str
+
+
+class Setting(NamedTuple):
+    """A value of the configuration that has no parts, and what help there is on it."""
+
+    path: tuple[Knob, ...]
+    description: str
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The path as files spell it."""
+        return tuple(knob.key for knob in self.path)
+
+
+@cache
+def settings() -> tuple[Setting, ...]:
+    """Every value of a configuration, in file order."""
+    return tuple(_settings(Config, ()))
+
+
+def _settings(part: type[Settings], above: tuple[Knob, ...]) -> Iterator[Setting]:
+    for name, field in part.model_fields.items():
+        path = (*above, Knob(name, field.alias or name))
+        if _is_part(field.annotation):
+            yield from _settings(field.annotation, path)
+        else:
+            yield Setting(path, field.description or "")
+
+
+def _is_part(annotation: Any) -> TypeGuard[type[Settings]]:
+    return isinstance(annotation, type) and issubclass(annotation, Settings)
+
+
+@cache
+def find_knob(path: str) -> tuple[Knob, ...]:
+    """The steps of a dotted path, whose parts may be spelled as in files or as in Python.
+
+    Raises:
+        ConfigError: If there is no such path; the message names it and what comes close.
+    """
+    steps: list[Knob] = []
+    inside: Any = Config
+    for part in path.split("."):
+        keys = tuple(step.key for step in steps)
+        if not _is_part(inside) and get_origin(inside) is not dict:
+            where, above = printable(path, limit=120), ".".join(keys)
+            raise ConfigError(f"{where}: {above} holds one value, it has no parts")
+        step = _step(inside, part)
+        if step is None:
+            raise ConfigError(f"{printable(path, limit=120)}: {_unknown((*keys, part))}")
+        knob, inside = step
+        steps.append(knob)
+    return tuple(steps)
+
+
+def _step(inside: Any, part: str) -> tuple[Knob, Any] | None:
+    """Where a part of a path leads, from a part of the configuration or a free mapping."""
+    if get_origin(inside) is dict:
+        return Knob(part, part), inside
+    for name, field in inside.model_fields.items():
+        if part in (name, field.alias):
+            return Knob(name, field.alias or name), field.annotation
+    return None
+
+
+class Fault(NamedTuple):
+    """What is wrong with one key of a configuration."""
+
+    keys: tuple[str, ...]
+    text: str
+
+    @property
+    def path(self) -> str:
+        """Where it is, dotted, as files spell it; safe to print."""
+        return ".".join(printable(key, limit=80) for key in self.keys)
+
+
+def faults(error: ValidationError) -> list[Fault]:
+    """All that is wrong with a configuration, one fault a key, in words for its author."""
+    found: dict[tuple[str, ...], str] = {}
+    for detail in error.errors(include_url=False):
+        keys = _keys(detail["loc"], unknown=detail["type"] in _UNKNOWN)
+        found.setdefault(keys, _explain(detail, keys))
+    return [Fault(keys, text) for keys, text in found.items()]
+
+
+_UNKNOWN = ("extra_forbidden", "invalid_key")
+
+
+def _keys(location: tuple[int | str, ...], *, unknown: bool) -> tuple[str, ...]:
+    """The part of an error's location that its author wrote: pydantic adds names of types."""
+    if unknown:
+        return (*_keys(location[:-1], unknown=False), str(location[-1]))
+    keys: list[str] = []
+    inside: Any = Config
+    for part in location:
+        step = _step(inside, str(part)) if _is_part(inside) else None
+        if step is None:
+            if get_origin(inside) in (dict, tuple):
+                keys.append(str(part))
+            break
+        knob, inside = step
+        keys.append(knob.key)
+    return tuple(keys)
+
+
+def _explain(detail: ErrorDetails, keys: tuple[str, ...]) -> str:
+    if detail["type"] in _UNKNOWN:
+        return _unknown(keys)
+    if detail["loc"] and detail["loc"][-1] == "[key]":
+        return "keys must be text"
+    found = shown(detail["input"])
+    if detail["type"] == "value_error":
+        return f"{detail['ctx']['error']}, got {found}"
+    may_be = allowed(keys)
+    if detail["type"] == "less_than_equal" and may_be.startswith("an integer"):
+        may_be = f"{may_be} and at most {MAX_INTEGER} (2^53 - 1)"
+    return f"must be {may_be}, got {found}"
+
+
+def _unknown(keys: tuple[str, ...]) -> str:
+    *above, key = keys
+    siblings = _schema(tuple(above)).get("properties", {})
+    near = [".".join((*above, name)) for name in closest(key, siblings)]
+    elsewhere = [".".join(s.keys) for s in settings() if closest(key, s.keys[-1:], cutoff=1.0)]
+    if options := list(dict.fromkeys(near + elsewhere))[:3]:
+        return f"unknown key; did you mean {' or '.join(options)}?"
+    return f"unknown key; allowed here: {', '.join(siblings)}"
+
+
+def shown(value: object) -> str:
+    """A value somebody gave, as YAML would have it, short and safe to print."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return f"'{printable(mask_credentials(value), limit=60)}'"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, int | float):
+        return repr(value) if isfinite(value) else f".{value}"
+    return _CONTAINERS.get(type(value), type(value).__name__)
+
+
+_CONTAINERS: dict[type, str] = {dict: "a mapping", list: "a list", tuple: "a list"}
+
+
+def allowed(keys: tuple[str, ...]) -> str:
+    """What the value at a path, spelled as in files, may be: "an integer > 0"."""
+    return _allowed(_schema(keys))
+
+
+def _allowed(node: Mapping[str, Any]) -> str:
+    if "anyOf" in node:
+        return " or ".join(_allowed(_resolved(option)) for option in node["anyOf"])
+    if "enum" in node:
+        return f"one of {', '.join(node['enum'])}"
+    if "const" in node:
+        return str(node["const"])
+    kind = node.get("type", "any")
+    if kind in ("integer", "number"):
+        return f"{_KINDS[kind]} {_range(node)}"
+    if kind == "array":
+        of = _allowed(_resolved(node["items"])).removeprefix("one of ")
+        return f"a list of {of} ({'not' if node.get('minItems') else 'may be'} empty)"
+    return _KINDS[kind]
+
+
+_KINDS = {
+    "any": "text, a finite number, true, false, null, a list or a mapping",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "null": "null",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "text",
+}
+
+
+def _range(node: Mapping[str, Any]) -> str:
+    if node.get("maximum", MAX_INTEGER) != MAX_INTEGER:
+        return f"in [{node['minimum']:g}, {node['maximum']:g}]"
+    if "exclusiveMinimum" in node:
+        return f"> {node['exclusiveMinimum']:g}"
+    return f">= {node['minimum']:g}"
+
+
+@cache
+def _whole_schema() -> dict[str, Any]:
+    return Config.model_json_schema(by_alias=True)
+
+
+def _resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "$ref" in node:
+        resolved: Mapping[str, Any] = _whole_schema()["$defs"][node["$ref"].rpartition("/")[2]]
+        return resolved
+    return node
+
+
+def _schema(keys: tuple[str, ...]) -> Mapping[str, Any]:
+    """The JSON schema of what stands at a path."""
+    node: Mapping[str, Any] = _whole_schema()
+    for key in keys:
+        node = _inner(node, key) or {}
+    return node
+
+
+def _inner(node: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
+    if key in node.get("properties", {}):
+        return _resolved(node["properties"][key])
+    if "items" in node and key.isdecimal():
+        return _resolved(node["items"])
+    if isinstance(node.get("additionalProperties"), Mapping):
+        return _resolved(node["additionalProperties"])
+    return None

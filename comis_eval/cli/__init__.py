@@ -1,0 +1,162 @@
+"""The command line: ``comis-eval COMMAND``.
+
+A command is a file of this package: it parses, calls, prints. Only the file of the command
+that is asked for is imported, so that ``comis-eval --help`` costs little. To add one, write
+the file, name its click command ``command``, and give it a line in ``COMMANDS``.
+"""
+
+# ruff: noqa: D301  (click's \b must be the character itself)
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import click
+
+from comis_eval.errors import ComisEvalError, TrackingError
+
+
+class Entry(NamedTuple):
+    """A command as the help lists it.
+
+    Attributes:
+        file: The module of this package that holds it.
+        help: The first sentence of its own help.
+    """
+
+    file: str
+    help: str
+
+
+COMMANDS = {
+    "evaluate": Entry("evaluate", "Measure recall on a labelled query set."),
+    "recall": Entry("recall", "Answer one query and show every stage of the way."),
+    "diff": Entry("diff", "Compare two configurations without labels."),
+    "validate": Entry("validate", "Check a dataset folder and report every fault in it."),
+    "import": Entry("importing", "Turn a file of another format into a dataset folder."),
+    "config": Entry("config", "Show or check a configuration."),
+    "doctor": Entry("doctor", "Check that everything needed is installed and works."),
+    "cache": Entry("cache", "List or clear what is kept on disk."),
+}
+
+EXPECTED = 2
+"""Exit status of every expected error; 0 is success."""
+
+UNTRACKED = 5
+"""The work is saved, but could not be tracked."""
+
+INTERRUPTED = 130
+"""128 + SIGINT, as shells report it."""
+
+PIPE_CLOSED = 141
+"""128 + SIGPIPE: who read the output has left."""
+
+
+class CommandLine(click.Group):
+    """Imports a command when it is asked for, and turns expected errors into one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command; None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"{__name__}.{COMMANDS[cmd_name].file}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first argument names; an unknown one is an error."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(
+                f"there is no command {args[0]!r}; there are {', '.join(COMMANDS)}", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands from the table, which imports none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, and hand over all of its output."""
+        try:
+            given = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _drop_output()
+            ctx.exit(PIPE_CLOSED)
+        return given
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run and exit; a bug keeps its traceback."""
+        prog_name = prog_name or "comis-eval"
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        _show_what_cannot_be_encoded()
+        try:
+            status = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except ComisEvalError as error:
+            _fail(str(error), UNTRACKED if isinstance(error, TrackingError) else EXPECTED)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(EXPECTED)
+        except click.UsageError as error:
+            where = f"; see {error.ctx.command_path} --help" if error.ctx else ""
+            _fail(f"{error.format_message().rstrip('.')}{where}", EXPECTED)
+        except click.ClickException as error:
+            _fail(error.format_message(), EXPECTED)
+        except (click.Abort, KeyboardInterrupt):
+            sys.exit(INTERRUPTED)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+@click.command(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Measure, explain and tune the memory recall of agents.
+
+    \b
+    Example:
+        comis-eval evaluate datasets/starter
+        comis-eval recall datasets/starter "where does Ada live?"
+    """
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    """Print an expected error and exit; only a list of faults takes more than one line."""
+    from comis_eval.text import printable
+
+    # The indent keeps a line that somebody else wrote from passing for one of ours.
+    lines = "\n  ".join(printable(line) for line in message.split("\n"))
+    click.echo(f"comis-eval: {lines}", err=True)
+    sys.exit(status)
+
+
+def _show_what_cannot_be_encoded() -> None:
+    """Print characters that the terminal's encoding lacks as escapes instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Point stdout at nothing, so that the interpreter's own last flush cannot fail."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)

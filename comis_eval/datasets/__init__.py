@@ -1,0 +1,27 @@
+"""Labelled query sets: reading, checking, splitting, fingerprinting, importing, writing."""
+
+from comis_eval.datasets.dataset import Dataset
+from comis_eval.datasets.judgments import UNJUDGED, Judged, Judgments
+from comis_eval.datasets.labels import Attack, Edge, Link, Policy, ScopeRule, Usefulness
+from comis_eval.datasets.load import Report, load_dataset, validate
+from comis_eval.datasets.split import SPLITS, split_of
+from comis_eval.datasets.write import write_dataset
+
+__all__ = [
+    "SPLITS",
+    "UNJUDGED",
+    "Attack",
+    "Dataset",
+    "Edge",
+    "Judged",
+    "Judgments",
+    "Link",
+    "Policy",
+    "Report",
+    "ScopeRule",
+    "Usefulness",
+    "load_dataset",
+    "split_of",
+    "validate",
+    "write_dataset",
+]

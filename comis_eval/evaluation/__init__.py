@@ -1,7 +1,7 @@
 """Measuring a pipeline on a labelled query set."""
 
-from comis_eval.evaluation.measure import DEFAULT_METRICS, evaluate
 from comis_eval.evaluation.evaluation import Evaluation
 from comis_eval.evaluation.file import read_evaluation, write_evaluation
+from comis_eval.evaluation.measure import DEFAULT_METRICS, evaluate
 
 __all__ = ["DEFAULT_METRICS", "Evaluation", "evaluate", "read_evaluation", "write_evaluation"]

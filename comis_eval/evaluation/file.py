@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,10 +37,11 @@ def write_evaluation(evaluation: Evaluation, path: Path) -> None:
         beside = path.with_name(f"{path.stem}.trace.parquet")
         trace.write(evaluation.rankings, beside)
         held = {"file": beside.name, "sha256": _sha256(beside)}
-    text = json.dumps(as_json(evaluation, trace=held), ensure_ascii=False, allow_nan=False, indent=1)
+    told = as_json(evaluation, trace=held)
+    text = json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 def as_json(
@@ -166,7 +166,9 @@ def _column(values: np.ndarray) -> list[float | None]:
 
 def _values(name: str, column: Any, queries: int, path: Path) -> np.ndarray:
     if not isinstance(column, list) or len(column) != queries:
-        raise EvaluationError(f"{path}: rows.{name} must list one value for each of {queries} queries")
+        raise EvaluationError(
+            f"{path}: rows.{name} must list one value for each of {queries} queries"
+        )
     for place, value in enumerate(column):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise EvaluationError(

@@ -16,7 +16,6 @@ from comis_eval.metrics import (
     Categories,
     Ideal,
     Inputs,
-    Judgments,
     Objective,
     Ranked,
     StageTrace,
@@ -69,7 +68,7 @@ class Judge:
         """
         there = rows >= 0
         return Ranked(
-            grade=self.judgments.look_up(rows),
+            grade=self.grades(rows),
             length=there.sum(axis=1),
             row=rows,
             trust=self._trust[rows],
@@ -82,22 +81,14 @@ class Judge:
             chars=chars,
         )
 
-    @cached_property
-    def judgments(self) -> Judgments:
-        """Grades by (query, memory)."""
-        held = self.dataset.judgments
-        return Judgments.of(
-            held.queries.astype(np.int64),
-            held.rows.astype(np.int64),
-            held.grades.astype(np.int64),
-            n_queries=len(self.dataset.queries),
-            n_rows=len(self.dataset.memories),
-        )
+    def grades(self, rows: NDArray[np.int32]) -> NDArray[np.int8]:
+        """Grades of the listed memories, -1 where nobody judged, shape (q, r)."""
+        return self.dataset.judgments.grade(np.arange(len(rows))[:, None], rows)
 
     @cached_property
     def ideal(self) -> Ideal:
         """The grades a perfect list would show."""
-        return self.judgments.ideal()
+        return Ideal.of(self.dataset.judgments)
 
     @cached_property
     def categories(self) -> Categories:
@@ -194,7 +185,7 @@ class Judge:
             if row not in known:
                 known[row] = simhash(self.dataset.memories[row].content)
         flat = [known.get(row, 0) for row in rows.ravel().tolist()]
-        return np.array(flat, dtype=np.uint64).reshape(rows.shape)
+        return np.array(flat, dtype=np.int64).view(np.uint64).reshape(rows.shape)
 
     @cached_property
     def _simhash_of(self) -> dict[int, int]:
@@ -209,10 +200,12 @@ class Judge:
     def _kind(self) -> tuple[NDArray[np.int32], tuple[int, ...]]:
         """What the policy looks at in each memory, numbered; and a memory of each number."""
         numbers: dict[object, int] = {}
-        kinds, examples = [], []
+        kinds: list[int] = []
+        examples: list[int] = []
         for row, memory in enumerate(self.dataset.memories):
             author = memory.created_by if memory.scope == "agent" else None
-            number = numbers.setdefault((memory.tenancy, memory.scope == "agent", author), len(numbers))
+            looked_at = (memory.tenancy, memory.scope == "agent", author)
+            number = numbers.setdefault(looked_at, len(numbers))
             if number == len(examples):
                 examples.append(row)
             kinds.append(number)
@@ -222,7 +215,8 @@ class Judge:
     def _visible(self) -> tuple[Mask, NDArray[np.intp]]:
         """Per tenancy of a query and kind of memory whether it may be seen; each query's row."""
         numbers: dict[object, int] = {}
-        rows, which = [], []
+        rows: list[list[bool]] = []
+        which: list[int] = []
         for query in self.dataset.queries:
             number = numbers.setdefault(query.tenancy, len(numbers))
             if number == len(rows):
@@ -238,7 +232,7 @@ class Judge:
         rows = np.where(rankings.presence["search"], rankings.table.rows, -1)
         there = rows >= 0
         unwanted = (there & self._disallowed[rows]) | self._foreign(rows) | self._poison(rows)
-        relevant = self.judgments.look_up(rows) >= 1
+        relevant = self.grades(rows) >= 1
         blocking = np.array([fate in BLOCKING for fate in FATES])
         return StageTrace(
             row=rows,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -185,8 +186,6 @@ def evaluate(
 
 def versions() -> dict[str, str]:
     """Versions of everything a figure can depend on."""
-    import sqlite3
-
     found = {name: version(name) for name in _DISTRIBUTIONS}
     return {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **found}
 

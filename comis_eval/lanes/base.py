@@ -38,3 +38,36 @@ class LaneHits(NamedTuple):
         """Rank of each hit within its query, from 1, shape (n,)."""
         positions = np.arange(1, len(self.rows) + 1) - np.repeat(self.offsets[:-1], self.lengths)
         return positions.astype(np.int32)
+
+
+def gather(
+    queries: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    *,
+    exhausted: NDArray[np.bool_],
+) -> LaneHits:
+    """Put hits that were found group by group into the order of the query set.
+
+    Args:
+        queries: Which query each hit is of, shape (n,); a query's hits stand best first.
+        rows: Memory rows, shape (n,).
+        scores: The lane's scores, shape (n,).
+        exhausted: One a query, shape (q,).
+    """
+    order = np.argsort(queries, kind="stable")
+    counts = np.bincount(queries, minlength=len(exhausted))
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return LaneHits(offsets, rows[order].astype(np.int32), scores[order], exhausted)
+
+
+def head(queries: NDArray[np.int64], depth: int) -> NDArray[np.bool_]:
+    """Tell which hits are among the first ``depth`` of their query.
+
+    Args:
+        queries: Which query each hit is of, ascending, shape (n,).
+        depth: How many to keep, >= 0.
+    """
+    positions = np.arange(len(queries)) - np.searchsorted(queries, queries)
+    kept: NDArray[np.bool_] = positions < depth
+    return kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -57,11 +57,23 @@ class Reranker(Protocol):
     def fingerprint(self) -> str:
         """sha256 over the weights, tokenizer and settings: the key of every cache."""
 
-    def score(self, query: str, contents: Sequence[str]) -> NDArray[np.float64]:
+    def score(
+        self,
+        query: str,
+        contents: Sequence[str],
+        *,
+        deadline: Callable[[], bool] | None = None,
+    ) -> NDArray[np.float64]:
         """Score each content against one query, shape (n,), each in [0, 1].
 
         A pair's score depends on that pair alone.
 
+        Args:
+            query: The formulated query; its first 6144 UTF-16 units are seen.
+            contents: Memory texts; the first 6144 UTF-16 units of each are seen.
+            deadline: Asked before every step, from any thread; True stops the scoring.
+
         Raises:
             ModelError: If the model answers with a wrong shape or a non-finite number.
+            TimeoutError: If ``deadline`` answered True.
         """

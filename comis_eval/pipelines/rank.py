@@ -73,10 +73,13 @@ def rank(table: Candidates, config: Config) -> Rankings:
     reranked = _rerank(fused, config, asked, answers)
     final = score.boost(reranked.base, table.signals, alphas_of(config))
     listed = fused.order
-    order = _along(
-        listed,
-        score.order(*(_along(x, listed) for x in (final, table.trust, reranked.tail, fused.alive))),
+    ranked = score.order(
+        _along(final, listed),
+        _along(table.trust, listed),
+        _along(reranked.tail, listed),
+        _along(fused.alive, listed),
     )
+    order = _along(listed, ranked)
 
     scored = fused.alive
     if semantics.min_score_on == "final":
@@ -322,7 +325,7 @@ def _spread(
     def in_lane(queries: NDArray[np.int64], rows: NDArray[np.int64]) -> Mask:
         return eligible(table.corpus, table.batch, queries, rows)
 
-    def anyone(queries: NDArray[np.int64], rows: NDArray[np.int64]) -> Mask:
+    def anyone(_: NDArray[np.int64], rows: NDArray[np.int64]) -> Mask:
         return np.ones(len(rows), dtype=bool)
 
     allowed = in_lane if semantics.scope_filter == "in_lane" else anyone
@@ -350,7 +353,7 @@ def _spread(
         table, spread["temporal"] = table.extended(hits)
     if on["causal"] and table.links is not None:
         hits = causal.spread(
-            seeds, corpus, scope, table.links, cap=rag.max_results, allowed=allowed
+            seeds, corpus, scope, links=table.links, cap=rag.max_results, allowed=allowed
         )
         table, spread["causal"] = table.extended(hits)
     width = table.rows.shape[1]
@@ -501,7 +504,8 @@ def style_of(config: Config) -> present.Style:
 
 
 def _line_lengths(table: Candidates, config: Config, rows: Ranks) -> NDArray[np.int64]:
-    return table.facts.line_lengths(style_of(config), rows).sum(axis=1)
+    total: NDArray[np.int64] = table.facts.line_lengths(style_of(config), rows).sum(axis=1)
+    return total
 
 
 def alphas_of(config: Config) -> score.Alphas:
@@ -520,7 +524,8 @@ def _nothing(table: Candidates) -> Fused:
     shape = table.rows.shape
     nobody = np.zeros(shape, dtype=bool)
     order = np.broadcast_to(np.arange(shape[1]), shape)
-    return Fused(table, {}, np.zeros(shape), order, nobody, np.full(shape, _NO_FATE), nobody, nobody)
+    fate = np.full(shape, _NO_FATE)
+    return Fused(table, {}, np.zeros(shape), order, nobody, fate, nobody, nobody)
 
 
 def _ordinals(table: Candidates, ranks: dict[str, Ranks]) -> NDArray[np.int64]:

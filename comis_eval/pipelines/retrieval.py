@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,11 @@ from comis_eval.types import Query
 Progress = Callable[[str, int, int], None]
 """Told the step, how much is done, and how much there is."""
 
+_KEYWORD: Mapping[str, tuple[Callable[[Corpus], Any], Callable[..., LaneHits]]] = {
+    "fts5": (fts.FtsIndex, fts.search),
+    "rank_bm25": (rank_bm25.OkapiIndex, rank_bm25.search),
+}
+
 
 @dataclass(eq=False)
 class Retriever:
@@ -57,7 +63,7 @@ class Retriever:
     reranker: Reranker | None = None
     cache: Path | None = field(default_factory=cache_dir)
     progress: Progress | None = None
-    _loaded: dict[tuple[str, ...], object] = field(default_factory=dict)
+    _loaded: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -119,7 +125,8 @@ class Retriever:
         if key not in self._loaded:
             matrix, has = self._memory_vectors(config)
             self._loaded[key] = Vectors(matrix, has)
-        return self._loaded[key]  # type: ignore[return-value]
+        vectors: Vectors = self._loaded[key]
+        return vectors
 
     def rerank(self, table: Candidates, config: Config) -> Candidates:
         """Put each query's pool to the reranker; time is the cost model's.
@@ -187,11 +194,11 @@ class Retriever:
                 config.harness.embedder, pooling=config.harness.pooling
             )
             if self.cache is not None and model.reportable:
-                model = cached(
-                    model, EmbeddingCache(self.cache), progress=lambda d, t: self._tell("embed", d, t)
-                )
+                kept = EmbeddingCache(self.cache)
+                model = cached(model, kept, progress=lambda d, t: self._tell("embed", d, t))
             self._loaded[key] = model
-        return self._loaded[key]  # type: ignore[return-value]
+        embedder: Embedder = self._loaded[key]
+        return embedder
 
     def reranker_for(self, config: Config) -> Reranker:
         """The configured reranker."""
@@ -200,9 +207,15 @@ class Retriever:
         settings = config.harness.reranker
         key = ("reranker", settings.kind, settings.path or "", config.harness.embedder)
         if key not in self._loaded:
-            embedder = load_embedder(config.harness.embedder, pooling=config.harness.pooling)
-            self._loaded[key] = load_reranker(settings.kind, settings.path, embedder=embedder)
-        return self._loaded[key]  # type: ignore[return-value]
+            shared = settings.kind == "late_interaction" and settings.path is None
+            self._loaded[key] = load_reranker(
+                settings.kind,
+                settings.path,
+                embedder=self.embedder_for(config) if shared else None,
+                cache=None if self.cache is None else EmbeddingCache(self.cache),
+            )
+        reranker: Reranker = self._loaded[key]
+        return reranker
 
     @cached_property
     def links(self) -> Links | None:
@@ -225,9 +238,11 @@ class Retriever:
                 lambda: vector.VectorIndex(self.corpus, *self.vectors(config)),
             )
             return vector.search(index, batch, depth=depth, scope_filter=semantics.scope_filter)
-        backend = {"fts5": fts, "rank_bm25": rank_bm25}[config.harness.keyword_backend]
-        index = self._index(("fts", config.harness.keyword_backend), lambda: backend.Index(self.corpus))
-        return backend.search(
+        index_of, search = _KEYWORD[config.harness.keyword_backend]
+        index = self._index(
+            ("keyword index", config.harness.keyword_backend), lambda: index_of(self.corpus)
+        )
+        return search(
             index,
             batch,
             depth=depth,
@@ -235,7 +250,7 @@ class Retriever:
             scope_filter=semantics.scope_filter,
         )
 
-    def _index(self, key: tuple[str, ...], build: Callable[[], object]) -> object:
+    def _index(self, key: tuple[str, ...], build: Callable[[], Any]) -> Any:
         if key not in self._loaded:
             self._loaded[key] = build()
         return self._loaded[key]

@@ -74,7 +74,7 @@ def pool(
     Returns:
         Membership, shape (q, c).
     """
-    enough = alive.sum(axis=1) >= max(min_results, 1)
+    enough: NDArray[np.bool_] = alive.sum(axis=1) >= max(min_results, 1)
     return alive & (position < max_candidates) & enough[:, None]
 
 

@@ -174,10 +174,10 @@ def _compared(
 ) -> NDArray[np.intp]:
     scores, levels = final.tolist(), trust.tolist()
 
-    def compare(a: int, b: int) -> float:
+    def compare(a: int, b: int) -> int:
         difference: float = scores[b] - scores[a]
         if abs(difference) > TIE:
-            return difference
+            return 1 if difference > 0 else -1
         return int(levels[b] - levels[a])
 
     by_score = cmp_to_key(compare)

@@ -1,5 +1,6 @@
 """The SQLite store: schema as numbered migrations, writing rules, columnar reads."""
 
 from comis_eval.store.corpus import Corpus, Entities, QueryBatch
+from comis_eval.store.database import Store
 
-__all__ = ["Corpus", "Entities", "QueryBatch"]
+__all__ = ["Corpus", "Entities", "QueryBatch", "Store"]

@@ -1,0 +1,47 @@
+# make run   evaluate the starter set          make test      every fast test and check
+# make bench the measured ratios               make test-all  the slow tests as well
+#
+# Each sets up .venv on its first call; a second call installs nothing.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock
+
+.PHONY: run test test-all bench check clean
+
+run: $(VENV)/.run
+	$(BIN)/comis-eval evaluate datasets/starter
+
+test: check
+	$(BIN)/pytest
+
+test-all: check
+	$(BIN)/pytest -m ""
+	$(BIN)/pytest tests/benchmarks
+
+bench: $(VENV)/.test
+	$(BIN)/pytest tests/benchmarks
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/.venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "comis_eval needs Python 3.11 or later, $(PYTHON) is older; say make PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.run: $(VENV)/.venv pyproject.toml requirements.lock
+	$(INSTALL) -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.venv pyproject.toml requirements.lock
+	$(INSTALL) -e ".[dev]"
+	touch $@ $(VENV)/.run

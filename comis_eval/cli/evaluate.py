@@ -1,0 +1,76 @@
+"""``comis-eval evaluate``: a configuration's figures on a labelled query set."""
+
+# ruff: noqa: D301  (click's \b must be the character itself)
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from comis_eval.cli import options
+from comis_eval.cli.figures import show_evaluation
+from comis_eval.cli.terminal import console, line, print_json, progress
+from comis_eval.datasets import load_dataset
+from comis_eval.errors import EvaluationError
+from comis_eval.evaluation import DEFAULT_METRICS, Evaluation, evaluate, file
+from comis_eval.metrics import parse
+
+
+@click.command
+@click.argument("dataset")
+@options.configured
+@options.run
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="NAME",
+    multiple=True,
+    help="Score this too, such as recall@20; may be repeated.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the evaluation file, and its trace beside it.",
+)
+@options.JSON
+def command(
+    dataset: str, *, metrics: tuple[str, ...], out: Path | None, as_json: bool, **given: Any
+) -> None:
+    """Measure recall on a labelled query set.
+
+    DATASET is a dataset folder, or the name of one in datasets/.
+
+    \b
+    Example:
+        comis-eval evaluate datasets/starter --set rag.maxResults=8 --out eight.json
+    """
+    asked = options.Options(**given)
+    added = tuple(parse(name).name for name in metrics)
+    if out is not None and not out.absolute().parent.is_dir():
+        raise EvaluationError(f"--out {out}: there is no folder {out.parent}; make it first")
+    config, labelled = asked.configuration(), load_dataset(dataset)
+    with progress() as tell:
+        evaluation = evaluate(
+            labelled,
+            config,
+            split=asked.split,
+            seed=asked.seed,
+            metrics=(*DEFAULT_METRICS, *added),
+            retriever=asked.retriever(labelled, tell),
+        )
+    if out is not None:
+        _write(evaluation, out)
+    if as_json:
+        print_json(file.as_json(evaluation))
+    else:
+        show_evaluation(evaluation, config, labelled, added=added, out=console())
+
+
+def _write(evaluation: Evaluation, path: Path) -> None:
+    try:
+        file.write_evaluation(evaluation, path)
+    except OSError as error:
+        raise EvaluationError(f"--out {path}: cannot be written: {error.strerror}") from error
+    line(console(err=True), f"written: {path}, and its trace beside it")

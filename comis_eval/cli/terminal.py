@@ -1,0 +1,120 @@
+"""What people see: tables, figures and progress, with no text that could steer a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from math import isnan
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from comis_eval.text import printable
+
+WIDTH = 120
+"""Columns of output that goes to no terminal."""
+
+UNDEFINED = "-"
+"""How a figure is shown that does not exist: it is not 0."""
+
+WRONG = "bold red"
+"""The style of what somebody must look at."""
+
+Tell = Callable[[str, int, int], None]
+
+
+def console(*, err: bool = False) -> Console:
+    """Where a command prints; rich itself heeds NO_COLOR."""
+    stream = sys.stderr if err else sys.stdout
+    width = None if stream.isatty() else WIDTH
+    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+def print_json(value: Any) -> None:
+    """Print for a machine, in ASCII, which every encoding has and no terminal obeys."""
+    click.echo(json.dumps(value, indent=1, allow_nan=False))
+
+
+def line(out: Console, text: str, style: str = "") -> None:
+    """Print one line, however long; whatever stands in it is shown, not obeyed."""
+    out.print(Text(printable(text), style), soft_wrap=True)
+
+
+def cell(value: object, *, limit: int | None = None, style: str = "") -> Text:
+    """Show a value in a table: a number as a figure, text on one line without its teeth."""
+    if value is None:
+        return Text(UNDEFINED, style)
+    if isinstance(value, float):
+        return Text(figure(value), style)
+    return Text(printable(str(value), limit=limit), style)
+
+
+def figure(value: float) -> str:
+    """Show a figure with three decimals, and a dash where it is undefined."""
+    return UNDEFINED if isnan(value) else f"{value:.3f}"
+
+
+def table(
+    title: str | None,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    numbers: Iterable[str] = (),
+) -> Table:
+    """Lay out rows.
+
+    Args:
+        title: What stands above.
+        columns: One heading a column.
+        rows: One cell a column; a Text is taken as it is, anything else by :func:`cell`.
+        numbers: Headings of the columns that are aligned to the right.
+    """
+    laid = Table(
+        title=None if title is None else Text(printable(title), "bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    right = set(numbers)
+    for column in columns:
+        is_number = column in right
+        laid.add_column(
+            Text(column), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold"
+        )
+    for row in rows:
+        laid.add_row(*(value if isinstance(value, Text) else cell(value) for value in row))
+    return laid
+
+
+def more(shown: int, there: int, where: str) -> str | None:
+    """Say how many are not shown and where they are; None when all are."""
+    return None if there <= shown else f"... and {there - shown} more ({where})"
+
+
+@contextmanager
+def progress() -> Iterator[Tell | None]:
+    """A bar on stderr while something long runs; None when stderr is no terminal."""
+    out = console(err=True)
+    if not out.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=out, transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def tell(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bar.add_task(step, total=total)
+            bar.update(tasks[step], completed=done, total=total)
+
+        yield tell

@@ -1,0 +1,115 @@
+"""A labelled query set in memory: what there is to recall, what is asked, what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from comis_eval.datasets.fingerprint import fingerprint_of
+from comis_eval.datasets.judgments import Judgments
+from comis_eval.datasets.labels import DEFAULT_POLICY, Attack, Edge, Link, Policy, Usefulness
+from comis_eval.datasets.split import SPLITS, split_of
+from comis_eval.errors import DatasetError
+from comis_eval.types import Memory, Query
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dataset:
+    """A labelled query set. Two are the same when their fingerprints are.
+
+    Attributes:
+        name: Matches ``[A-Za-z0-9._-]{1,64}``.
+        version, licence, description, judged_by: As the folder states them; may be empty.
+        policy: What a query may be answered from.
+        categories: Whether each category counts in the headline figures (``all``).
+        memories: In file order, which is row order, which settles ties.
+        queries: In file order.
+        judgments: By position in ``queries`` and ``memories``.
+        attacks: Planted memories by query.
+        links: Causal links between memories.
+        edges: Knowledge graph edges between memories.
+        usefulness: Feedback by memory id.
+        splits: Groups of each split when the dataset fixes them; empty when derived.
+        embeddings: sha256 of each embeddings file that came along, by file name.
+        folder: Where it was read from; None when built in memory.
+    """
+
+    name: str
+    memories: tuple[Memory, ...]
+    queries: tuple[Query, ...]
+    judgments: Judgments
+    version: str = ""
+    licence: str = ""
+    description: str = ""
+    judged_by: str = ""
+    policy: Policy = DEFAULT_POLICY
+    categories: Mapping[str, bool] = field(default_factory=dict)
+    attacks: tuple[Attack, ...] = ()
+    links: tuple[Link, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    usefulness: Mapping[str, Usefulness] = field(default_factory=dict)
+    splits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    embeddings: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return the sha256 (hex) of the canonical content; see :mod:`.fingerprint`."""
+        return fingerprint_of(self)
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Row of each memory id."""
+        return {memory.id: row for row, memory in enumerate(self.memories)}
+
+    @cached_property
+    def position_of(self) -> dict[str, int]:
+        """Position of each query id."""
+        return {query.id: position for position, query in enumerate(self.queries)}
+
+    def headline(self, category: str) -> bool:
+        """Tell whether a category counts in the headline; one not mentioned does."""
+        return self.categories.get(category, True)
+
+    def select(self, split: str, *, seed: int) -> Self:
+        """Keep one split's queries, and every memory.
+
+        Args:
+            split: tune, select, test, or all.
+            seed: Of the split; the same seed gives the same split.
+
+        Raises:
+            DatasetError: If there is no such split, or no query falls into it.
+        """
+        if split == "all":
+            return self
+        if split not in SPLITS:
+            raise DatasetError(f"split is {split!r}; allowed: {', '.join(SPLITS)}, all")
+        chosen = np.flatnonzero(split_of(self, seed) == split)
+        if not len(chosen):
+            raise DatasetError(
+                f"{self.name}: no query falls into split {split!r} (seed {seed}, "
+                f"{len(self.queries)} queries); add queries or fix splits in dataset.yaml"
+            )
+        return self.subset(chosen)
+
+    def subset(self, queries: Iterable[int] | NDArray[np.integer]) -> Self:
+        """Keep the queries at the given positions, in that order, and every memory.
+
+        The result has a fingerprint of its own: it is another query set.
+        """
+        positions = np.fromiter((int(position) for position in queries), dtype=np.int64)
+        kept = tuple(self.queries[position] for position in positions)
+        ids = {query.id for query in kept}
+        return replace(
+            self,
+            queries=kept,
+            judgments=self.judgments.subset(positions),
+            attacks=tuple(attack for attack in self.attacks if attack.query_id in ids),
+        )
