@@ -66,7 +66,7 @@ def first_parting(a: Rankings, b: Rankings, query: int) -> Parting | None:
 
 def context_ids(rankings: Rankings, query: int) -> tuple[str, ...]:
     """Ids of the memories in a context, best first."""
-    return _ids(rankings, query, _listed(rankings.included, rankings.order, query))
+    return _ids(rankings, query, _listed(rankings.included[query], rankings.order[query]))
 
 
 def ranking_ids(rankings: Rankings, query: int) -> tuple[str, ...]:
@@ -85,16 +85,15 @@ def lane_ids(rankings: Rankings, query: int, lane: str) -> tuple[str, ...]:
 
 def scored_order(rankings: Rankings, query: int) -> NDArray[np.intp]:
     """Columns of a query as scoring left them, before trust filter, diversity and dedup."""
-    listed = rankings.fused_order[query][None, :]
-
-    def along(plane: NDArray[np.generic]) -> NDArray[np.generic]:
-        return np.take_along_axis(plane[query][None, :], listed, axis=1)
-
-    tail = ~rankings.rerank_pool & (rankings.rerank_outcome == Outcome.RAN)[:, None]
-    parts = (rankings.final, rankings.table.trust, tail, rankings.presence["fuse"])
-    order = score.order(*map(along, parts))  # type: ignore[arg-type]
-    columns: NDArray[np.intp] = listed[0, order[0]]
-    return columns[rankings.presence["score"][query, columns]]
+    listed = rankings.fused_order[query]
+    reranked = rankings.rerank_outcome[query] == Outcome.RAN
+    order = score.order(
+        rankings.final[query, listed][None, :],
+        rankings.table.trust[query, listed][None, :],
+        ~rankings.rerank_pool[query, listed][None, :] & reranked,
+        rankings.presence["fuse"][query, listed][None, :],
+    )
+    return _listed(rankings.presence["score"][query], listed[order[0]])
 
 
 def _formulate(a: Rankings, b: Rankings, query: int) -> Parting | None:
@@ -118,7 +117,7 @@ def _fuse(a: Rankings, b: Rankings, query: int) -> Parting | None:
 
 
 def _fused(rankings: Rankings, query: int) -> tuple[str, ...]:
-    columns = _listed(rankings.presence["fuse"], rankings.fused_order, query)
+    columns = _listed(rankings.presence["fuse"][query], rankings.fused_order[query])
     return _ids(rankings, query, columns)
 
 
@@ -183,7 +182,7 @@ def _present(a: Rankings, b: Rankings, query: int) -> Parting | None:
 
 def _lines(rankings: Rankings, query: int) -> list[str]:
     style, memories = style_of(rankings.config), rankings.table.corpus.memories
-    columns = _listed(rankings.included, rankings.order, query)
+    columns = _listed(rankings.included[query], rankings.order[query])
     rows = rankings.table.rows[query, columns].tolist()
     return [present.line(memories[row], style, _ANY_DELIMITER) for row in rows]
 
@@ -237,12 +236,10 @@ def _shown(ids: Sequence[str]) -> list[str]:
     return shown + ([f"and {len(ids) - _SHOWN} more"] if len(ids) > _SHOWN else [])
 
 
-def _listed(
-    wanted: NDArray[np.bool_], order: NDArray[np.intp], query: int
-) -> NDArray[np.intp]:
-    """The wanted columns of a query, in an order of its columns."""
-    columns: NDArray[np.intp] = order[query]
-    return columns[wanted[query, columns]]
+def _listed(wanted: NDArray[np.bool_], order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The wanted ones of a query's columns, in an order of its columns."""
+    columns: NDArray[np.intp] = order[wanted[order]]
+    return columns
 
 
 def _ids(rankings: Rankings, query: int, columns: NDArray[np.integer]) -> tuple[str, ...]:

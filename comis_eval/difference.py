@@ -113,9 +113,7 @@ def _of_query(a: Rankings, b: Rankings, query: int) -> QueryDifference:
     )
 
 
-def rank_biased_overlap(
-    one: Sequence[str], two: Sequence[str], *, p: float = PERSISTENCE
-) -> float:
+def rank_biased_overlap(one: Sequence[str], two: Sequence[str], *, p: float = PERSISTENCE) -> float:
     """Return the extrapolated rank-biased overlap of two rankings.
 
     The agreement at a depth is the share of the two heads that both hold. The overlap is
@@ -158,7 +156,9 @@ def rank_biased_overlap(
 def _overlaps(short: Sequence[str], long: Sequence[str]) -> list[int]:
     """How many ids the heads of both share, at each depth down to the longer's end."""
     place = {item: depth for depth, item in enumerate(short)}
-    shared_from = Counter(max(depth, place[item]) for depth, item in enumerate(long) if item in place)
+    shared_from = Counter(
+        max(depth, place[item]) for depth, item in enumerate(long) if item in place
+    )
     return list(accumulate(shared_from[depth] for depth in range(len(long))))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from comis_eval.cli.terminal import WRONG, cell, figure, line, more, table
+from comis_eval.cli.terminal import WRONG, cell, figure, line, more, short_hash, table, titled
 from comis_eval.config import Config
 from comis_eval.config_file import describe, not_exportable
 from comis_eval.datasets import Dataset
@@ -24,7 +24,6 @@ HEADLINE = (
 
 LEAKS_SHOWN = 10
 _LABEL_CHARS = 24
-_HASH_CHARS = 12
 _SHARES = ("over_block", "trust_inversion@5", "untrusted_share@5")
 _COUNTS = {"policy_leak": "queries", "scope_leak": "queries", "laundered": "memories"}
 _DEAD = {
@@ -79,7 +78,7 @@ def _show_header(evaluation: Evaluation, config: Config, out: Console) -> None:
     whatifs = [path for path in switched if path != "semantics.preset"]
     line(
         out,
-        f"{data['name']}{version}  fingerprint {data['fingerprint'][:_HASH_CHARS]}  "
+        f"{data['name']}{version}  fingerprint {short_hash(data['fingerprint'])}  "
         f"split {data['split']} (seed {evaluation.seed})",
         "bold",
     )
@@ -93,7 +92,7 @@ def _show_header(evaluation: Evaluation, config: Config, out: Console) -> None:
         out,
         f"{evaluation.pipeline}  semantics {config.semantics.preset}"
         f"{' with switches changed' if whatifs else ''}  "
-        f"config {evaluation.config_hash[:_HASH_CHARS]}",
+        f"config {short_hash(evaluation.config_hash)}",
     )
     line(
         out,
@@ -110,9 +109,7 @@ def _category(name: str, dataset: Dataset) -> str:
 
 
 def _on_trust(metric: str) -> bool:
-    return (
-        metric in (*_COUNTS, *_SHARES, "resurrected") or metric.startswith("unwanted_after_")
-    )
+    return metric in (*_COUNTS, *_SHARES, "resurrected") or metric.startswith("unwanted_after_")
 
 
 def _show_figures(
@@ -121,19 +118,13 @@ def _show_figures(
     """Show one row a label; columns that the terminal has no room for come further down."""
     labels = [printable(label, limit=_LABEL_CHARS) for label in rows]
     label_width = max(map(len, labels), default=0)
-    blocks = _blocks(metrics, out.width - label_width - len("  queries"))
-    for number, block in enumerate(blocks):
-        laid = table(
-            title if number == 0 else None,
-            ["", "n", *block],
-            [
-                (label, str(row[block[0]].n) if block[0] in row else None, *_figures(row, block))
-                for label, row in zip(labels, rows.values(), strict=True)
-            ],
-            numbers=("n", *block),
-        )
-        out.print(laid)
-        out.print()
+    for number, block in enumerate(_blocks(metrics, out.width - label_width - len("  queries"))):
+        cells = [
+            (label, str(row[block[0]].n) if block[0] in row else None, *_figures(row, block))
+            for label, row in zip(labels, rows.values(), strict=True)
+        ]
+        laid = table(["", "n", *block], cells, numbers=("n", *block))
+        titled(out, title if number == 0 else f"{title}, continued", laid)
 
 
 def _figures(row: Mapping[str, Mean], metrics: Sequence[str]) -> list[float | None]:
@@ -172,7 +163,7 @@ def _show_headroom(evaluation: Evaluation, out: Console) -> None:
         if label != "oracle" and value > here:
             line(
                 out,
-                f"the {label} reference ranks better: {name} {figure(value)} against {figure(here)}",
+                f"reference {label} ranks better: {name} {figure(value)} against {figure(here)}",
                 WRONG,
             )
     out.print()
@@ -180,22 +171,15 @@ def _show_headroom(evaluation: Evaluation, out: Console) -> None:
 
 def _show_rest(row: Mapping[str, Mean], metrics: Sequence[str], out: Console) -> None:
     for number, block in enumerate(_blocks(metrics, out.width - len("figure"))):
-        laid = table(
-            f"More figures of {ALL}" if number == 0 else None,
-            ["", *block],
-            [
-                ("figure", *_figures(row, block)),
-                ("n", *(str(row[name].n) for name in block)),
-            ],
-            numbers=block,
-        )
-        out.print(laid)
-        out.print()
+        cells = [("figure", *_figures(row, block)), ("n", *(str(row[name].n) for name in block))]
+        title = f"More figures of {ALL}"
+        laid = table(["", *block], cells, numbers=block)
+        titled(out, title if number == 0 else f"{title}, continued", laid)
 
 
 def _show_lanes(evaluation: Evaluation, config: Config, out: Console) -> None:
     queries = evaluation.counts["queries"]
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for lane in asked_lanes(config):
         if lane not in evaluation.lanes:
             why = _DID_NOT_RUN.get(lane, "rag.enabled is false")
@@ -205,8 +189,8 @@ def _show_lanes(evaluation: Evaluation, config: Config, out: Console) -> None:
             rows.append((lane, "0", cell(why, style=WRONG)))
         else:
             rows.append((lane, str(evaluation.lanes[lane]), Text("")))
-    out.print(table("Lanes", ["", f"of {queries}", ""], rows, numbers=[f"of {queries}"]))
-    out.print()
+    columns = ["lane", f"with hits, of {queries}", ""]
+    titled(out, "Lanes", table(columns, rows, numbers=columns[1:2]))
 
 
 def asked_lanes(config: Config) -> tuple[str, ...]:
@@ -231,12 +215,12 @@ def _show_trust(evaluation: Evaluation, out: Console) -> None:
             mean = evaluation.means[ALL][name]
             rows.append((name, mean.value, str(mean.n), None))
     columns = ["", "found", "n", "at most (95%)"]
-    out.print(table("Trust", columns, rows, numbers=columns[1:]))
+    titled(out, "Trust", table(columns, rows, numbers=columns[1:]))
     counts = {stage: evaluation.mean(f"unwanted_after_{stage}") for stage in STAGES}
     told = ", ".join(f"{stage} {count:.0f}" for stage, count in counts.items())
     line(out, f"unwanted memories (trust, scope, poison) after: {told}")
-    _show_leaks(evaluation, out)
     out.print()
+    _show_leaks(evaluation, out)
 
 
 def _show_leaks(evaluation: Evaluation, out: Console) -> None:
@@ -254,7 +238,5 @@ def _show_leaks(evaluation: Evaluation, out: Console) -> None:
     ]
     title = "LEAKS: memories that the dataset's policy keeps out, and the context held"
     columns = ["query", "memory", "why", "got in at", "pipeline promises to stop it"]
-    out.print(table(title, columns, rows))
     rest = more(LEAKS_SHOWN, len(evaluation.leaks), "all of them: --json or --out")
-    if rest is not None:
-        line(out, rest, WRONG)
+    titled(out, title, table(columns, rows), rest=rest)

@@ -34,7 +34,15 @@ def console(*, err: bool = False) -> Console:
     """Where a command prints; rich itself heeds NO_COLOR."""
     stream = sys.stderr if err else sys.stdout
     width = None if stream.isatty() else WIDTH
-    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+    return _Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+class _Console(Console):
+    """Leaves a closed pipe to the command line, which exits as other programs do."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass on the BrokenPipeError that is being handled; rich would exit with 1."""
+        raise  # noqa: PLE0704  (called while the error is handled)
 
 
 def print_json(value: Any) -> None:
@@ -61,8 +69,12 @@ def figure(value: float) -> str:
     return UNDEFINED if isnan(value) else f"{value:.3f}"
 
 
+def short_hash(digest: str) -> str:
+    """Return as much of a hash as people compare."""
+    return digest[:12]
+
+
 def table(
-    title: str | None,
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
@@ -71,30 +83,35 @@ def table(
     """Lay out rows.
 
     Args:
-        title: What stands above.
         columns: One heading a column.
         rows: One cell a column; a Text is taken as it is, anything else by :func:`cell`.
         numbers: Headings of the columns that are aligned to the right.
     """
-    laid = Table(
-        title=None if title is None else Text(printable(title), "bold"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    laid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     right = set(numbers)
     for column in columns:
         is_number = column in right
         laid.add_column(
-            Text(column), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold"
+            Text(column),
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            overflow="fold",
         )
     for row in rows:
         laid.add_row(*(value if isinstance(value, Text) else cell(value) for value in row))
     return laid
 
 
-def more(shown: int, there: int, where: str) -> str | None:
+def titled(out: Console, title: str, laid: Table, *, rest: str | None = None) -> None:
+    """Print a table under its title, what it leaves out below, and a blank line."""
+    line(out, title, "bold")
+    out.print(laid)
+    if rest is not None:
+        line(out, rest)
+    out.print()
+
+
+def more(shown: int, there: int, where: str = "--limit, or --json") -> str | None:
     """Say how many are not shown and where they are; None when all are."""
     return None if there <= shown else f"... and {there - shown} more ({where})"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from comis_eval.candidates import SEARCH_LANES, Rankings
-from comis_eval.config import Config
 from comis_eval.pipelines.rank import style_of
 from comis_eval.stages import present
 from comis_eval.text import printable
@@ -30,7 +29,7 @@ def _included(rankings: Rankings, result: RecallResult, candidate: Candidate) ->
     if result.inline is not None and place == 1:
         floor = rankings.config.semantics.inline_min_score
         return f"beside the message: final {_number(candidate.final)} >= inlineMinScore {floor}"
-    return f"place {place}, {_line_length(rankings, candidate.memory)} characters"
+    return f"place {place}, {line_length(rankings, candidate.memory)} characters"
 
 
 def _below_min_score(rankings: Rankings, _: RecallResult, candidate: Candidate) -> str:
@@ -55,7 +54,10 @@ def _deduped(rankings: Rankings, _: RecallResult, candidate: Candidate) -> str:
 
 def _over_budget(rankings: Rankings, result: RecallResult, candidate: Candidate) -> str:
     config = rankings.config
-    length, before = _line_length(rankings, candidate.memory), _used_before(rankings, result, candidate)
+    length, before = (
+        line_length(rankings, candidate.memory),
+        _used_before(rankings, result, candidate),
+    )
     limit = config.rag.max_context_chars
     if before + length <= limit:
         return "behind a memory that did not fit (semantics.budgetOverflow stop)"
@@ -106,13 +108,9 @@ _TOLD: dict[Fate, Callable[[Rankings, RecallResult, Candidate], str]] = {
 }
 
 
-def line_length(memory: Memory, config: Config) -> int:
+def line_length(rankings: Rankings, memory: Memory) -> int:
     """Length of a memory's line with its newline, as the budget counts it."""
-    return present.line_length(memory, style_of(config))
-
-
-def _line_length(rankings: Rankings, memory: Memory) -> int:
-    return line_length(memory, rankings.config)
+    return present.line_length(memory, style_of(rankings.config))
 
 
 def _used_before(rankings: Rankings, result: RecallResult, candidate: Candidate) -> int:
@@ -123,7 +121,7 @@ def _used_before(rankings: Rankings, result: RecallResult, candidate: Candidate)
         if ranked.memory.id == candidate.memory.id:
             break
         if ranked.fate is Fate.INCLUDED and ranked.memory.id != inline:
-            used += _line_length(rankings, ranked.memory)
+            used += line_length(rankings, ranked.memory)
     return used
 
 

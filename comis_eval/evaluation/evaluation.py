@@ -79,13 +79,15 @@ class Evaluation:
         import pandas as pd
 
         frames = [
-            pd.DataFrame({
-                "query_id": self.query_ids,
-                "group": self.groups,
-                "category": self.categories,
-                "metric": metric,
-                "value": values,
-            })
+            pd.DataFrame(
+                {
+                    "query_id": self.query_ids,
+                    "group": self.groups,
+                    "category": self.categories,
+                    "metric": metric,
+                    "value": values,
+                }
+            )
             for metric, values in self.values.items()
         ]
         return pd.concat(frames, ignore_index=True)
@@ -95,11 +97,13 @@ class Evaluation:
         import pandas as pd
 
         named = {**self.means, **{f"ref:{name}": row for name, row in self.references.items()}}
-        return pd.DataFrame([
-            {"category": category, "metric": metric, "value": mean.value, "n": mean.n}
-            for category, row in named.items()
-            for metric, mean in row.items()
-        ])
+        return pd.DataFrame(
+            [
+                {"category": category, "metric": metric, "value": mean.value, "n": mean.n}
+                for category, row in named.items()
+                for metric, mean in row.items()
+            ]
+        )
 
     def __repr__(self) -> str:
         figures = ", ".join(

@@ -44,9 +44,7 @@ def write_evaluation(evaluation: Evaluation, path: Path) -> None:
     partial.replace(path)
 
 
-def as_json(
-    evaluation: Evaluation, *, trace: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+def as_json(evaluation: Evaluation, *, trace: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The evaluation as the file holds it; undefined values are null."""
     return {
         "format": FORMAT,

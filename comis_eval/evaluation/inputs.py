@@ -39,10 +39,24 @@ class Judge:
     dataset: Dataset
 
     def inputs(
-        self, rankings: Rankings, objective: Objective, *, relevance_level: int = 1
+        self,
+        rankings: Rankings,
+        objective: Objective,
+        *,
+        relevance_level: int = 1,
+        depth: int | None = None,
+        traced: bool = True,
     ) -> Inputs:
-        """Everything the metrics of one evaluation are computed from."""
-        ranked, context = rankings.ranked_rows(), rankings.context_rows()
+        """Everything the metrics of one evaluation are computed from.
+
+        Args:
+            rankings: What a pipeline answered.
+            objective: Constants of context_ndcg, noise and utility.
+            relevance_level: Lowest grade that counts as relevant.
+            depth: How far down rankings are looked at; None: to their ends.
+            traced: Whether metrics will ask for every candidate's way through the stages.
+        """
+        ranked, context = rankings.ranked_rows()[:, :depth], rankings.context_rows()
         chars = rankings.table.facts.line_lengths(style_of(rankings.config), context)
         return Inputs(
             ideal=self.ideal,
@@ -56,7 +70,7 @@ class Judge:
             categories=self.categories,
             superseded=self.superseded,
             poison_total=self.poison_total,
-            trace=self._trace(rankings),
+            trace=self._trace(rankings) if traced else None,
         )
 
     def listed(self, rows: NDArray[np.int32], chars: NDArray[np.int64] | None = None) -> Ranked:
@@ -64,9 +78,9 @@ class Judge:
 
         Args:
             rows: Memory rows, shape (q, r), -1 as padding.
-            chars: Length of each line, same shape.
+            chars: Length of each line, same shape; None for a list that is not injected.
         """
-        there = rows >= 0
+        there, injected = rows >= 0, chars is not None
         return Ranked(
             grade=self.grades(rows),
             length=there.sum(axis=1),
@@ -77,7 +91,7 @@ class Judge:
             laundered=there & self._laundered[rows],
             poison=self._poison(rows),
             twin=None if self._twins is None else np.where(there, self._twins[rows], -1),
-            simhash=self._simhashes(rows) if self._twins is None else None,
+            simhash=self._simhashes(rows) if injected and self._twins is None else None,
             chars=chars,
         )
 
@@ -220,10 +234,12 @@ class Judge:
         for query in self.dataset.queries:
             number = numbers.setdefault(query.tenancy, len(numbers))
             if number == len(rows):
-                rows.append([
-                    self.dataset.policy.shows(self.dataset.memories[row], query)
-                    for row in self._kind[1]
-                ])
+                rows.append(
+                    [
+                        self.dataset.policy.shows(self.dataset.memories[row], query)
+                        for row in self._kind[1]
+                    ]
+                )
             which.append(number)
         sees = np.array(rows, dtype=bool).reshape(len(rows), len(self._kind[1]))
         return sees, np.array(which, dtype=np.intp)
@@ -252,4 +268,3 @@ def objective_of(config: Config) -> Objective:
         cost=utility.cost,
         unanswerable_weight=utility.unanswerable_weight,
     )
-

@@ -217,10 +217,12 @@ def _references(
         found[_KEYWORD_ROW[other]] = retriever.candidates(table.queries, swapped)
     rows = {}
     for name, alone in found.items():
-        settings = plain.evolve(**{
-            "harness.lanes": alone.retrieval.lanes,
-            "harness.keyword_backend": alone.retrieval.keyword_backend,
-        })
+        settings = plain.evolve(
+            **{
+                "harness.lanes": alone.retrieval.lanes,
+                "harness.keyword_backend": alone.retrieval.keyword_backend,
+            }
+        )
         rows[name] = _figures(judge, rank(alone, settings), inputs, metrics)
 
     ranking = given(inputs.ranking, "the ranking")

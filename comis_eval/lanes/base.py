@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+Statistics = Literal["scope", "table"]
+"""Whether a term weighs by the memories of the query's tenancy or by all of them."""
+
+ScopeFilter = Literal["in_lane", "after_fusion"]
+"""Whether only what is eligible for the query is ranked, or all rows."""
 
 
 class LaneHits(NamedTuple):
@@ -71,3 +78,17 @@ def head(queries: NDArray[np.int64], depth: int) -> NDArray[np.bool_]:
     positions = np.arange(len(queries)) - np.searchsorted(queries, queries)
     kept: NDArray[np.bool_] = positions < depth
     return kept
+
+
+def by_scope(
+    scope: NDArray[np.int32], queries: NDArray[np.int64]
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Group queries by tenancy; those of a tenancy without memories are left out.
+
+    Args:
+        scope: Tenancy number of every query of the batch, shape (q,).
+        queries: The queries to group, ascending, shape (n,).
+    """
+    theirs = scope[queries]
+    for number in np.unique(theirs[theirs >= 0]).tolist():
+        yield number, queries[theirs == number]

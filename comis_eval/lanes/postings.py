@@ -14,18 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from comis_eval.lanes.base import LaneHits, gather, head
+from comis_eval.lanes.base import LaneHits, ScopeFilter, Statistics, by_scope, gather, head
 from comis_eval.lanes.ragged import blocks, join
 from comis_eval.lanes.terms import Occurrences
 from comis_eval.store.corpus import Corpus, QueryBatch, eligible
-
-Statistics = Literal["scope", "table"]
-ScopeFilter = Literal["in_lane", "after_fusion"]
 
 _CELLS = 1 << 20
 """Scores held at a time: queries x memories."""
@@ -196,11 +193,7 @@ def _groups(
     if statistics == "table" and scope_filter == "after_fusion":
         yield None, np.arange(len(batch))
         return
-    order = np.argsort(batch.scope, kind="stable")
-    scopes, starts = np.unique(batch.scope[order], return_index=True)
-    for scope, queries in zip(scopes.tolist(), np.split(order, starts[1:]), strict=True):
-        if scope >= 0:
-            yield scope, queries
+    yield from by_scope(batch.scope, np.arange(len(batch)))
 
 
 class _Weighed(NamedTuple):

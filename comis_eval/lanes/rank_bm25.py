@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from comis_eval.lanes.base import LaneHits
+from comis_eval.lanes.base import LaneHits, ScopeFilter, Statistics
 from comis_eval.lanes.fts import match_tokens
-from comis_eval.lanes.postings import Asked, Postings, ScopeFilter, Statistics, rank
+from comis_eval.lanes.postings import Asked, Postings, rank
 from comis_eval.lanes.terms import occurrences, sequences
 from comis_eval.store.corpus import Corpus, QueryBatch
 

@@ -9,13 +9,13 @@ a dot product of its own, and its list is widened until nothing it left out can 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from comis_eval.errors import LaneError
-from comis_eval.lanes.base import LaneHits, gather, head
+from comis_eval.lanes.base import LaneHits, ScopeFilter, by_scope, gather, head
 from comis_eval.store.corpus import Corpus, QueryBatch, eligible
 
 _MARGIN = 32
@@ -119,7 +119,7 @@ def search(
     batch: QueryBatch,
     *,
     depth: int,
-    scope_filter: Literal["in_lane", "after_fusion"],
+    scope_filter: ScopeFilter,
 ) -> LaneHits:
     """Rank memories by cosine for every query: nearest first, equal ones in row order.
 
@@ -207,16 +207,14 @@ def _checked(index: VectorIndex, batch: QueryBatch) -> NDArray[np.float32]:
 
 
 def _groups(
-    batch: QueryBatch, norms: NDArray[np.float64], scope_filter: str
+    batch: QueryBatch, norms: NDArray[np.float64], scope_filter: ScopeFilter
 ) -> Iterator[tuple[int | None, NDArray[np.int64]]]:
     """Queries with a direction, ascending, by the tenancy they search (None: all)."""
     pointing = np.flatnonzero(norms > 0)
     if scope_filter == "after_fusion":
         yield None, pointing
         return
-    for scope in np.unique(batch.scope[pointing]).tolist():
-        if scope >= 0:
-            yield scope, pointing[batch.scope[pointing] == scope]
+    yield from by_scope(batch.scope, pointing)
 
 
 def _nearest(flat: Any, units: NDArray[np.float32], width: int) -> _Near:

@@ -38,9 +38,7 @@ def result(
     return RecallResult(
         query=table.queries[query],
         text=table.batch.texts[query],
-        section=present.section(
-            [told[i].memory for i in included if i not in inline], style, mark
-        ),
+        section=present.section([told[i].memory for i in included if i not in inline], style, mark),
         inline=next((present.line(told[i].memory, style, mark) for i in inline), None),
         memories=tuple(told[i].memory for i in included),
         ranking=told[: int(rankings.length[query])],

@@ -195,9 +195,7 @@ def fuse_lanes(table: Candidates, config: Config) -> Fused:
         ordinal = fuse.first_seen([*ranks.values(), *spread.values()])
         if table.recorded is not None:
             ordinal = np.broadcast_to(np.arange(width), ordinal.shape)
-    fused = Fused(
-        table, {**ranks, **spread}, scores, order, alive, fate, found | joined, searched
-    )
+    fused = Fused(table, {**ranks, **spread}, scores, order, alive, fate, found | joined, searched)
     alive = _cut(fused, config, ordinal, nested=nested)
     return fused._replace(order=_listed(scores, ordinal, alive), alive=alive)
 
@@ -274,9 +272,7 @@ def _flat_scores(
     return _fusion(table, config, lanes, _weights_with_hits(lanes, config, len(table.rows)))
 
 
-def _fusion(
-    table: Candidates, config: Config, lanes: dict[str, Ranks], total: Floats
-) -> Floats:
+def _fusion(table: Candidates, config: Config, lanes: dict[str, Ranks], total: Floats) -> Floats:
     if not lanes:
         return np.zeros(table.rows.shape)
     weights = [config.lane_weight(name) for name in lanes]
@@ -360,9 +356,7 @@ def _spread(
     return table, {name: _grown(lane, width, 0) for name, lane in spread.items()}
 
 
-def _cut(
-    fused: Fused, config: Config, ordinal: NDArray[np.int64], *, nested: bool
-) -> Mask:
+def _cut(fused: Fused, config: Config, ordinal: NDArray[np.int64], *, nested: bool) -> Mask:
     """The cuts that come after the last fusion: production's limit, and minScore."""
     rag, semantics, alive = config.rag, config.semantics, fused.alive
     if not nested and not semantics.trust_refill:
@@ -397,11 +391,14 @@ def _visible(table: Candidates) -> Mask:
     sees: dict[object, Mask] = {}
     for number, asker in enumerate(table.batch.tenancies):
         if asker not in sees:
-            sees[asker] = np.array([
-                tenancy.tenant_id == asker.tenant_id
-                and asker.agent_id in (None, tenancy.agent_id)
-                for tenancy in tenancies
-            ], dtype=bool)
+            sees[asker] = np.array(
+                [
+                    tenancy.tenant_id == asker.tenant_id
+                    and asker.agent_id in (None, tenancy.agent_id)
+                    for tenancy in tenancies
+                ],
+                dtype=bool,
+            )
         visible[number] = sees[asker][table.corpus.scope[table.rows[number]]]
         level = table.batch.filters[number].trust_level
         if level is not None:

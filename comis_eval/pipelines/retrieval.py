@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from comis_eval.candidates import (
     RerankScores,
     Retrieval,
     Vectors,
+    cache,
     no_faults,
 )
 from comis_eval.config import Config
@@ -30,11 +34,13 @@ from comis_eval.models.base import Embedder, Reranker
 from comis_eval.models.cache import EmbeddingCache, cache_dir, cached
 from comis_eval.models.given import GivenVectors, load_given
 from comis_eval.models.load import load_embedder, load_reranker
+from comis_eval.pipelines.coverage import Coverage, reachable
 from comis_eval.pipelines.rank import fuse_lanes, rerank_pool
 from comis_eval.stages.formulate import formulate
 from comis_eval.stages.rerank import Reason
 from comis_eval.store import Store
 from comis_eval.store.corpus import Corpus, QueryBatch
+from comis_eval.text import sha256_text
 from comis_eval.types import Query
 
 Progress = Callable[[str, int, int], None]
@@ -86,29 +92,59 @@ class Retriever:
         folder = self.dataset.folder
         return None if folder is None else load_given(folder)
 
-    def candidates(self, queries: Sequence[Query], config: Config) -> Candidates:
+    def candidates(
+        self, queries: Sequence[Query], config: Config, *, depth: int | None = None
+    ) -> Candidates:
         """Send a query set through the search lanes, each in one call.
+
+        Args:
+            queries: What is asked.
+            config: Which lanes, with which models and semantics.
+            depth: To which rank the lanes are read; None: as the configuration needs.
 
         Raises:
             LaneError: If a lane could not search.
             ModelError: If a model that is asked for is missing.
         """
-        retrieval = Retrieval.of(config)
+        retrieval = Retrieval.of(config)._replace(depth=depth or config.lane_depth)
         batch = self.batch(queries, config)
-        hits = {name: self._search(name, batch, config) for name in retrieval.lanes}
+        hits = {
+            name: self._search(name, batch, config, retrieval.depth) for name in retrieval.lanes
+        }
         table = Candidates.assemble(self.facts, queries, batch, retrieval, hits)
-        vectors = None
-        if config.rag.mmr.enabled or "vector" in retrieval.lanes:
-            vectors = self.vectors(config)
-        return replace(table, links=self.links, vectors=vectors)
+        return self._completed(table, config)
 
-    def batch(self, queries: Sequence[Query], config: Config) -> QueryBatch:
+    def covering(self, queries: Sequence[Query], config: Config, coverage: Coverage) -> Candidates:
+        """A table that answers for every configuration within a coverage, kept on disk.
+
+        Raises:
+            LaneError: If a lane could not search.
+            ModelError: If a model that is asked for is missing.
+        """
+        folder = None if self.cache is None else self.cache / "candidates"
+        key = self._key(queries, config, coverage)
+        held = None if folder is None else cache.load(folder, key)
+        if held is not None:
+            rows, lanes, scores = held
+            retrieval = Retrieval.of(config)._replace(depth=coverage.depth)
+            batch = self.batch(queries, config, embed=False)
+            table = Candidates.laid_out(self.facts, queries, batch, retrieval, rows, lanes)
+            return self._completed(replace(table, rerank=scores), config)
+        table = self.candidates(queries, config, depth=coverage.depth)
+        if coverage.rerank:
+            reach = reachable(table, coverage)
+            table = replace(table, rerank=self._scored(reach, reach.rows >= 0, config))
+        if folder is not None:
+            cache.save(table, folder, key)
+        return table
+
+    def batch(self, queries: Sequence[Query], config: Config, *, embed: bool = True) -> QueryBatch:
         """Formulate the search strings, embed them, and resolve whose memories they see."""
         turns = config.semantics.query_context_turns
         texts = tuple(formulate(q.text, q.turns, context_turns=turns) for q in queries)
         scope = [self.corpus.scope_of.get(q.tenancy.named, -1) for q in queries]
         vectors = None
-        if "vector" in config.harness.lanes:
+        if embed and "vector" in config.harness.lanes:
             vectors = self._query_vectors(queries, texts, config)
         return QueryBatch(
             texts,
@@ -137,18 +173,8 @@ class Retriever:
         if not config.rag.rerank.enabled:
             return table
         fused = fuse_lanes(table, config)
-        asked = rerank_pool(fused, config)
-        keys = fused.table.pair_keys(asked)
-        values = np.empty(len(keys))
-        queries, _ = np.nonzero(asked)
-        model, rows = self.reranker_for(config), fused.table.rows[asked]
-        for done, query in enumerate(np.unique(queries).tolist()):
-            mine = queries == query
-            contents = [self.corpus.memories[row].content for row in rows[mine].tolist()]
-            values[mine] = model.score(table.batch.texts[query], contents)
-            self._tell("rerank", done + 1, len(table.queries))
-        order = np.argsort(keys, kind="stable")
-        return replace(table, rerank=RerankScores(keys[order], values[order]))
+        scores = self._scored(fused.table, rerank_pool(fused, config), config)
+        return replace(table, rerank=scores)
 
     def rerank_live(
         self, table: Candidates, config: Config, *, clock: Callable[[], float] = time.monotonic
@@ -230,8 +256,43 @@ class Retriever:
             np.array([link.confidence for link in links], dtype=np.float64),
         )
 
-    def _search(self, lane: str, batch: QueryBatch, config: Config) -> LaneHits:
-        semantics, depth = config.semantics, config.lane_depth
+    def _completed(self, table: Candidates, config: Config) -> Candidates:
+        """Add what spread lanes and diversity need."""
+        wanted = config.rag.mmr.enabled or "vector" in table.lanes
+        return replace(table, links=self.links, vectors=self.vectors(config) if wanted else None)
+
+    def _scored(self, table: Candidates, asked: NDArray[np.bool_], config: Config) -> RerankScores:
+        """Put some (query, memory) pairs to the reranker, query by query."""
+        model, keys = self.reranker_for(config), table.pair_keys(asked)
+        values = np.empty(len(keys))
+        queries, rows = np.nonzero(asked)[0], table.rows[asked]
+        starts = np.flatnonzero(np.diff(queries, prepend=-1))
+        for done, (start, stop) in enumerate(pairwise([*starts.tolist(), len(keys)])):
+            contents = [self.corpus.memories[row].content for row in rows[start:stop].tolist()]
+            values[start:stop] = model.score(table.batch.texts[queries[start]], contents)
+            self._tell("rerank", done + 1, len(starts))
+        order = np.argsort(keys, kind="stable")
+        return RerankScores(keys[order], values[order])
+
+    def _key(self, queries: Sequence[Query], config: Config, coverage: Coverage) -> str:
+        given = "" if self.given is None else self.given.fingerprint
+        asked = "\n".join(query.id for query in queries)
+        return cache.key_of(
+            dataset=self.dataset.fingerprint,
+            queries=sha256_text(asked),
+            retrieval=Retrieval.of(config)._asdict(),
+            given=given,
+            embedder=self.embedder_for(config).fingerprint
+            if "vector" in config.harness.lanes
+            else "",
+            reranker=self.reranker_for(config).fingerprint if coverage.rerank else "",
+            coverage=coverage._asdict(),
+            faiss=version("faiss-cpu"),
+            sqlite=sqlite3.sqlite_version,
+        )
+
+    def _search(self, lane: str, batch: QueryBatch, config: Config, depth: int) -> LaneHits:
+        semantics = config.semantics
         if lane == "vector":
             index = self._index(
                 ("vector index", config.harness.embedder, config.harness.pooling),
@@ -286,4 +347,3 @@ class Retriever:
     def _tell(self, step: str, done: int, total: int) -> None:
         if self.progress is not None:
             self.progress(step, done, total)
-

@@ -41,7 +41,8 @@ class GroupSums:
     @property
     def n_groups(self) -> Codes:
         """Groups with such a pair, shape (m,)."""
-        return np.count_nonzero(self.weights, axis=0)
+        counted: Codes = np.count_nonzero(self.weights, axis=0)
+        return counted
 
     @property
     def mean(self) -> Floats:
@@ -55,7 +56,7 @@ def group_sums(
     """Collapse differences per query to weighted sums per group.
 
     Paraphrases and turns of one fact move together, so a sign flip or a resample takes a
-    whole group; a query in no group is a group of its own, labelled by its id.
+    whole group. A query without such company is a group of its own.
 
     Example: differences [1, 0, -1, NaN], groups [a, a, b, b], equal weights -> a third
     each for the three pairs that are defined: sums [1/3, -1/3], mean 0.

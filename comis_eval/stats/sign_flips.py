@@ -67,7 +67,8 @@ def toward(alternative: Alternative, sums: Floats) -> Floats:
 
 
 def _enumerated(sums: Floats) -> Iterator[Floats]:
-    inner = min(len(sums), (_CELLS // max(sums.shape[1], 1)).bit_length() - 1)
+    fit = max(_CELLS // max(sums.shape[1], 1), 1)
+    inner = min(len(sums), fit.bit_length() - 1)
     block = _all_signs(sums[:inner])
     for rest in _all_signs(sums[inner:]):
         yield block + rest

@@ -4,19 +4,20 @@ Every expected value is worked on paper; the arithmetic stands beside it.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from comis_eval.candidates import Rankings
 from comis_eval.config import Config, preset
+from comis_eval.lanes import fts
 from comis_eval.pipelines.explain import result
 from comis_eval.pipelines.rank import rank
 from comis_eval.stages.formulate import formulate
 from comis_eval.types import Fate, Memory, RecallResult, Source, Tenancy, TrustLevel, Turn
-from tests.builders import NOW, ids, memory
-from tests.tables import table
+from tests.builders import NOW, ids, memory, query
+from tests.tables import batch_of, corpus_of, table
 
 PLAIN = {f"{name}Alpha": 0.0 for name in ("recency", "temporal", "proof", "trust", "usefulness")}
 EXTERNAL = TrustLevel.EXTERNAL
@@ -76,6 +77,26 @@ def test_switch_lane_depth() -> None:
     # limit 1: the lane is read to rank 2, and c stands at 3.
     assert ids(deep.memories) == ["c"]
     assert ids(shallow.memories) == []
+
+
+def test_switch_keyword_statistics() -> None:
+    other = Tenancy("other")
+    corpus = corpus_of([
+        memory("d1", "alpha"), memory("d2", "beta"), memory("d3", "gamma"), memory("d4", "delta"),
+        memory("f1", "alpha", tenancy=other), memory("f2", "alpha", tenancy=other),
+    ])  # fmt: skip
+    asked = batch_of(corpus, [query("alpha beta")])
+
+    def order(statistics: Literal["scope", "table"]) -> list[str]:
+        found = fts.search(
+            fts.FtsIndex(corpus), asked, depth=9, statistics=statistics, scope_filter="in_lane"
+        )
+        return [corpus.memories[row].id for row in found.of(0)]
+
+    # Scope: N 4, both words in one memory, idf ln(3.5 / 1.5) for each; a tie goes by row.
+    assert order("scope") == ["d1", "d2"]
+    # Table: N 6; alpha in 3, ln(3.5 / 3.5) = 0 raised to 1e-6; beta in 1, ln(5.5 / 1.5).
+    assert order("table") == ["d2", "d1"]
 
 
 def test_switch_scope_filter() -> None:

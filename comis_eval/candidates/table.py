@@ -1,4 +1,4 @@
-"""The columnar table everything after retrieval is a function of, and what ranking it gives.
+"""The columnar table that everything after retrieval is a function of.
 
 Rows are queries, columns are candidates in the order in which the lanes first showed them.
 Padding has memory row -1. A table holds what an index, a model or the clock had to be asked
@@ -8,29 +8,28 @@ for; every knob that comes later only reads it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from comis_eval.candidates.facts import Facts
 from comis_eval.config import Config
 from comis_eval.errors import CoverageError
 from comis_eval.lanes import entity
 from comis_eval.lanes.base import LaneHits
 from comis_eval.lanes.causal import Links
-from comis_eval.stages import dedup, present, score
+from comis_eval.stages import score
 from comis_eval.stages.rerank import Reason
 from comis_eval.stages.score import Signals
 from comis_eval.store.corpus import Corpus, QueryBatch
-from comis_eval.types import Fate, Query
+from comis_eval.types import Query
 
 _T = TypeVar("_T", bound=np.generic)
 
 SEARCH_LANES = ("fts", "vector")
-FATES = tuple(Fate)
-"""A fate's number in arrays is its position here."""
 
 
 class Retrieval(NamedTuple):
@@ -97,87 +96,6 @@ class Vectors(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    """What stages need of each memory, whatever the query; computed once a corpus."""
-
-    corpus: Corpus
-    usefulness: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """How often a memory was used and ignored, by id."""
-
-    @cached_property
-    def occurred_at(self) -> NDArray[np.float64]:
-        """Event times, ms, NaN where unknown, shape (m,)."""
-        times = [np.nan if m.occurred_at is None else m.occurred_at for m in self.corpus.memories]
-        return np.array(times, dtype=np.float64)
-
-    @cached_property
-    def proof_strength(self) -> NDArray[np.float64]:
-        """See :func:`comis_eval.stages.score.proof_strength`, shape (m,)."""
-        return score.proof_strength([m.proof_count for m in self.corpus.memories])
-
-    @cached_property
-    def confidence(self) -> NDArray[np.float64]:
-        """In [0, 1], NaN where unknown, shape (m,)."""
-        values = [np.nan if m.confidence is None else m.confidence for m in self.corpus.memories]
-        return np.array(values, dtype=np.float64)
-
-    @cached_property
-    def usefulness_signal(self) -> NDArray[np.float64]:
-        """Share of showings in which a memory was used, neutral without any, shape (m,)."""
-        counts = [self.usefulness.get(m.id, (0, 0)) for m in self.corpus.memories]
-        used, ignored = np.array(counts, dtype=np.float64).reshape(-1, 2).T
-        return score.usefulness(used, ignored)
-
-    @cached_property
-    def _prints(self) -> dict[str, NDArray[np.int32]]:
-        return {}
-
-    @cached_property
-    def _lengths(self) -> dict[present.Style, NDArray[np.int64]]:
-        return {}
-
-    def prints(self, units: dedup.Units) -> NDArray[np.int32]:
-        """A number for each distinct dedup fingerprint, shape (m,)."""
-        if units not in self._prints:
-            numbers: dict[str, int] = {}
-            prints = [dedup.fingerprint(m.content, units=units) for m in self.corpus.memories]
-            self._prints[units] = np.array(
-                [numbers.setdefault(text, len(numbers)) for text in prints], dtype=np.int32
-            )
-        return self._prints[units]
-
-    def line_lengths(self, style: present.Style, rows: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Length of each memory's line with its newline; 0 for padding. Any shape.
-
-        A line is written the first time it is asked for, so that a large corpus costs only
-        the memories that some query meets.
-        """
-        known = self._lengths.setdefault(
-            style, np.full(len(self.corpus) + 1, -1, dtype=np.int64)
-        )  # one more, for padding's row -1
-        known[-1] = 0
-        lengths = known[rows]
-        missing = np.unique(rows[lengths < 0])
-        for row in missing.tolist():
-            known[row] = present.line_length(self.corpus.memories[row], style)
-        return known[rows] if len(missing) else lengths
-
-    def signals(self, now: NDArray[np.int64], rows: NDArray[np.int32]) -> Signals:
-        """The signals of (moment, memory) pairs, both shape (n,)."""
-        at = now.astype(np.float64)
-        age = score.age_days(self.corpus.created_at[rows].astype(np.float64), at)
-        event_age = score.age_days(self.occurred_at[rows], at)
-        known_age = np.where(np.isnan(event_age), age, event_age)
-        return Signals(
-            recency=score.recency(age),
-            temporal=score.temporal(event_age),
-            proof=score.proof(self.proof_strength[rows], self.confidence[rows], known_age),
-            trust=self.corpus.trust[rows] / 2.0,
-            usefulness=self.usefulness_signal[rows],
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class Candidates:
     """Per query and memory: the rank in each lane, the model scores, the signals.
 
@@ -226,6 +144,19 @@ class Candidates:
             rows, ranks, scores = merge(rows, found, len(facts.corpus))
             lanes = {other: widened(lane, rows.shape[1]) for other, lane in lanes.items()}
             lanes[name] = Lane(ranks, scores, found.exhausted)
+        return cls.laid_out(facts, queries, batch, retrieval, rows, lanes)
+
+    @classmethod
+    def laid_out(
+        cls,
+        facts: Facts,
+        queries: Sequence[Query],
+        batch: QueryBatch,
+        retrieval: Retrieval,
+        rows: NDArray[np.int32],
+        lanes: Mapping[str, Lane],
+    ) -> Self:
+        """Add the signals to columns that are laid out already."""
         signals = _spread_signals(facts, batch, rows, rows >= 0)
         return cls(facts, tuple(queries), batch, retrieval, rows, lanes, signals)
 
@@ -254,10 +185,12 @@ class Candidates:
         fresh = rows >= 0
         fresh[:, :old] &= self.rows < 0
         new = _spread_signals(self.facts, self.batch, rows, fresh)
-        merged = Signals(*(
-            np.where(fresh, added, _pad(kept, width, score.NEUTRAL))
-            for kept, added in zip(self.signals, new, strict=True)
-        ))
+        merged = Signals(
+            *(
+                np.where(fresh, added, _pad(kept, width, score.NEUTRAL))
+                for kept, added in zip(self.signals, new, strict=True)
+            )
+        )
         lanes = {name: widened(lane, width) for name, lane in self.lanes.items()}
         recorded = None if self.recorded is None else _pad(self.recorded, width, 0.0)
         table = replace(self, rows=rows, lanes=lanes, signals=merged, recorded=recorded)
@@ -319,77 +252,6 @@ class Candidates:
     @property
     def _exhausted(self) -> bool:
         return all(bool(lane.exhausted.all()) for lane in self.lanes.values())
-
-
-@dataclass(frozen=True, eq=False)
-class Rankings:
-    """What a configuration makes of a table.
-
-    Every array is shape (q, c) in column space unless it says otherwise.
-
-    Attributes:
-        table: The table, widened by what the spread lanes brought.
-        config: The configuration.
-        order: Columns of each query: the ranking first, then what the trust filter took,
-            then the duplicates, each in scored order, then the rest in fused order.
-        length: How many of ``order`` are the ranking (all survivors of trust filter and
-            dedup), shape (q,).
-        fate: A number of FATES, -1 where there is no candidate.
-        deduped_by: Column of the memory that stayed in a duplicate's stead, else -1.
-        ranks: Each lane's ranks as the fusion saw them, 0 where absent.
-        fused: Normalised fused scores.
-        fused_order: Columns by fused score, shape (q, c); those alive after fusion come first.
-        searched: Candidates that came through the search lanes and their cuts.
-        base: Scores the boosts multiply: the reranker's, or the fused.
-        final: Boosted scores.
-        reranker: The reranker's scores, NaN where it gave none.
-        rerank_pool: Candidates that were put to the reranker.
-        rerank_outcome, rerank_reason: Numbers of Outcome and Reason, shape (q,).
-        included: Candidates in the context.
-        inline: Candidates placed beside the user message instead of in the section.
-        context_chars: Characters injected, shape (q,).
-        presence: Who is still there after search, fuse, rerank, score, trust, dedup, budget.
-    """
-
-    table: Candidates
-    config: Config
-    order: NDArray[np.intp]
-    length: NDArray[np.int64]
-    fate: NDArray[np.int8]
-    deduped_by: NDArray[np.int32]
-    ranks: Mapping[str, NDArray[np.int32]]
-    fused: NDArray[np.float64]
-    fused_order: NDArray[np.intp]
-    searched: NDArray[np.bool_]
-    base: NDArray[np.float64]
-    final: NDArray[np.float64]
-    reranker: NDArray[np.float64]
-    rerank_pool: NDArray[np.bool_]
-    rerank_outcome: NDArray[np.int8]
-    rerank_reason: NDArray[np.int8]
-    included: NDArray[np.bool_]
-    inline: NDArray[np.bool_]
-    context_chars: NDArray[np.int64]
-    presence: Mapping[str, NDArray[np.bool_]]
-
-    def ranked_rows(self) -> NDArray[np.int32]:
-        """Memory rows in final order, -1 behind each ranking's end, shape (q, longest)."""
-        width = int(self.length.max(initial=0))
-        rows = np.take_along_axis(self.table.rows, self.order[:, :width], axis=1)
-        return np.where(np.arange(width) < self.length[:, None], rows, -1).astype(np.int32)
-
-    def context_rows(self) -> NDArray[np.int32]:
-        """Memory rows of each context in final order, -1 behind its end, shape (q, longest)."""
-        taken = np.take_along_axis(self.included, self.order, axis=1)
-        width = int(taken.sum(axis=1).max(initial=0))
-        first = np.argsort(~taken, axis=1, kind="stable")[:, :width]
-        columns = np.take_along_axis(self.order, first, axis=1)
-        rows = np.take_along_axis(self.table.rows, columns, axis=1)
-        return np.where(np.take_along_axis(taken, first, axis=1), rows, -1).astype(np.int32)
-
-    def lane_counts(self) -> dict[str, int]:
-        """For how many queries each lane that ran returned anything."""
-        return {name: int((ranks > 0).any(axis=1).sum()) for name, ranks in self.ranks.items()}
 
 
 def merge(

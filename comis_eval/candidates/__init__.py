@@ -1,0 +1,28 @@
+"""The candidates table, and the rankings a configuration makes of it."""
+
+from comis_eval.candidates.facts import Facts
+from comis_eval.candidates.rankings import FATES, Rankings
+from comis_eval.candidates.table import (
+    SEARCH_LANES,
+    Candidates,
+    Lane,
+    RerankScores,
+    Retrieval,
+    Vectors,
+    merge,
+    no_faults,
+)
+
+__all__ = [
+    "FATES",
+    "SEARCH_LANES",
+    "Candidates",
+    "Facts",
+    "Lane",
+    "Rankings",
+    "RerankScores",
+    "Retrieval",
+    "Vectors",
+    "merge",
+    "no_faults",
+]

@@ -1,0 +1,87 @@
+"""What a configuration makes of a table: orders, scores and the fate of every candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from comis_eval.candidates.table import Candidates
+from comis_eval.config import Config
+from comis_eval.types import Fate
+
+FATES = tuple(Fate)
+"""A fate's number in arrays is its position here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rankings:
+    """What a configuration makes of a table.
+
+    Every array is shape (q, c) in column space unless it says otherwise.
+
+    Attributes:
+        table: The table, widened by what the spread lanes brought.
+        config: The configuration.
+        order: Columns of each query: the ranking first, then what the trust filter took,
+            then the duplicates, each in scored order, then the rest in fused order.
+        length: How many of ``order`` are the ranking (all survivors of trust filter and
+            dedup), shape (q,).
+        fate: A number of FATES, -1 where there is no candidate.
+        deduped_by: Column of the memory that stayed in a duplicate's stead, else -1.
+        ranks: Each lane's ranks as the fusion saw them, 0 where absent.
+        fused: Normalised fused scores.
+        fused_order: Columns by fused score, shape (q, c); those alive after fusion come first.
+        searched: Candidates that came through the search lanes and their cuts.
+        base: Scores the boosts multiply: the reranker's, or the fused.
+        final: Boosted scores.
+        reranker: The reranker's scores, NaN where it gave none.
+        rerank_pool: Candidates that were put to the reranker.
+        rerank_outcome, rerank_reason: Numbers of Outcome and Reason, shape (q,).
+        included: Candidates in the context.
+        inline: Candidates placed beside the user message instead of in the section.
+        context_chars: Characters injected, shape (q,).
+        presence: Who is still there after search, fuse, rerank, score, trust, dedup, budget.
+    """
+
+    table: Candidates
+    config: Config
+    order: NDArray[np.intp]
+    length: NDArray[np.int64]
+    fate: NDArray[np.int8]
+    deduped_by: NDArray[np.int32]
+    ranks: Mapping[str, NDArray[np.int32]]
+    fused: NDArray[np.float64]
+    fused_order: NDArray[np.intp]
+    searched: NDArray[np.bool_]
+    base: NDArray[np.float64]
+    final: NDArray[np.float64]
+    reranker: NDArray[np.float64]
+    rerank_pool: NDArray[np.bool_]
+    rerank_outcome: NDArray[np.int8]
+    rerank_reason: NDArray[np.int8]
+    included: NDArray[np.bool_]
+    inline: NDArray[np.bool_]
+    context_chars: NDArray[np.int64]
+    presence: Mapping[str, NDArray[np.bool_]]
+
+    def ranked_rows(self) -> NDArray[np.int32]:
+        """Memory rows in final order, -1 behind each ranking's end, shape (q, longest)."""
+        width = int(self.length.max(initial=0))
+        rows = np.take_along_axis(self.table.rows, self.order[:, :width], axis=1)
+        return np.where(np.arange(width) < self.length[:, None], rows, -1).astype(np.int32)
+
+    def context_rows(self) -> NDArray[np.int32]:
+        """Memory rows of each context in final order, -1 behind its end, shape (q, longest)."""
+        taken = np.take_along_axis(self.included, self.order, axis=1)
+        width = int(taken.sum(axis=1).max(initial=0))
+        first = np.argsort(~taken, axis=1, kind="stable")[:, :width]
+        columns = np.take_along_axis(self.order, first, axis=1)
+        rows = np.take_along_axis(self.table.rows, columns, axis=1)
+        return np.where(np.take_along_axis(taken, first, axis=1), rows, -1).astype(np.int32)
+
+    def lane_counts(self) -> dict[str, int]:
+        """For how many queries each lane that ran returned anything."""
+        return {name: int((ranks > 0).any(axis=1).sum()) for name, ranks in self.ranks.items()}

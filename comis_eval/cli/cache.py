@@ -1,0 +1,85 @@
+"""``comis-eval cache``: what is kept on disk so that nothing is embedded twice."""
+
+# ruff: noqa: D301  (click's \b must be the character itself)
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from comis_eval.cli.options import JSON
+from comis_eval.cli.terminal import UNDEFINED, console, line, print_json, table, titled
+from comis_eval.models.cache import cache_dir, clear, entries
+
+
+@click.group
+def command() -> None:
+    """List or clear what is kept on disk.
+
+    \b
+    Example:
+        comis-eval cache ls
+    """
+
+
+@command.command
+@JSON
+def ls(*, as_json: bool) -> None:
+    """List the cache, a line a model.
+
+    The folder is $COMIS_EVAL_CACHE, else $XDG_CACHE_HOME/comis_eval, else
+    ~/.cache/comis_eval.
+
+    \b
+    Example:
+        comis-eval cache ls --json
+    """
+    folder = cache_dir()
+    held = entries(folder)
+    if as_json:
+        print_json({"folder": str(folder), "entries": [entry._asdict() for entry in held]})
+        return
+    rows = [
+        (
+            entry.kind,
+            entry.name or "damaged or empty",
+            UNDEFINED if entry.rows is None else str(entry.rows),
+            size(entry.bytes),
+        )
+        for entry in held
+    ]
+    columns = ["kind", "model", "texts", "size"]
+    title = f"{folder}: {size(sum(entry.bytes for entry in held))}"
+    titled(console(), title, table(columns, rows, numbers=columns[2:]))
+
+
+@command.command("clear")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def clear_(*, yes: bool) -> None:
+    """Delete the cache's files; the next evaluation embeds again.
+
+    \b
+    Example:
+        comis-eval cache clear --yes
+    """
+    folder = cache_dir()
+    freed = sum(entry.bytes for entry in entries(folder))
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError(
+                "there is no terminal to ask at; say --yes", click.get_current_context()
+            )
+        click.confirm(f"Delete {size(freed)} in {folder}?", abort=True)
+    deleted = clear(folder)
+    line(console(), f"{folder}: {len(deleted)} files deleted, {size(freed)} ({freed} bytes) freed")
+
+
+def size(count: int) -> str:
+    """Show bytes in the largest unit that leaves a whole number before the point."""
+    value = float(count)
+    for unit in ("bytes", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"
