@@ -45,10 +45,11 @@ class Retrieval(NamedTuple):
 
     @classmethod
     def of(cls, config: Config) -> Self:
-        """The settings a configuration asks for."""
+        """The settings a configuration asks for; with ``rag.enabled: false`` no lane is asked."""
         semantics, harness = config.semantics, config.harness
+        asked = harness.lanes if config.rag.enabled else ()
         return cls(
-            lanes=tuple(lane for lane in SEARCH_LANES if lane in harness.lanes),
+            lanes=tuple(lane for lane in SEARCH_LANES if lane in asked),
             keyword_backend=harness.keyword_backend,
             keyword_statistics=semantics.keyword_statistics,
             scope_filter=semantics.scope_filter,
@@ -239,6 +240,8 @@ class Candidates:
         Raises:
             CoverageError: Naming the setting, what the table has and what was asked.
         """
+        if not config.rag.enabled:
+            return  # nothing is asked of it
         asked = Retrieval.of(config)
         for name in Retrieval._fields:
             have, want = getattr(self.retrieval, name), getattr(asked, name)
@@ -248,6 +251,11 @@ class Candidates:
                     f"the candidates table was built with {name} {have!r} and cannot answer for "
                     f"{want!r}; build it for this configuration"
                 )
+        if config.rag.mmr.enabled and self.vectors is None:
+            raise CoverageError(
+                "the candidates table was built without embeddings, which rag.mmr compares; "
+                "build it for this configuration"
+            )
 
     @property
     def _exhausted(self) -> bool:

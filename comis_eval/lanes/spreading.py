@@ -37,7 +37,7 @@ class Seeds(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Distinct (query, memory) pairs, sorted by query then row, with what ranks them.
+    """Distinct (query, memory) pairs, with what ranks them.
 
     Attributes:
         queries: Shape (n,).
@@ -116,9 +116,8 @@ def ranked(
     exhausted = np.ones(count, dtype=bool)
     kept = [Found(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))]
     for part in parts:
-        order = np.lexsort((tie_rank[part.rows], -part.strength, part.queries))
-        found = part.at(order)
-        found = found.at(allowed(found.queries, found.rows))
+        found = part.at(allowed(part.queries, part.rows))
+        found = found.at(np.lexsort((tie_rank[found.rows], -found.strength, found.queries)))
         inside = head(found.queries, cap)
         exhausted[found.queries[~inside]] = False
         kept.append(found.at(inside))

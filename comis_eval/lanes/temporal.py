@@ -12,15 +12,7 @@ from numpy.typing import NDArray
 
 from comis_eval.lanes.base import LaneHits
 from comis_eval.lanes.ragged import join
-from comis_eval.lanes.spreading import (
-    Allowed,
-    Found,
-    Seeds,
-    by_query,
-    ranked,
-    seeds_of,
-    strongest,
-)
+from comis_eval.lanes.spreading import Allowed, Found, Seeds, by_query, ranked, seeds_of
 from comis_eval.store.corpus import UNKNOWN, Corpus
 
 DAY_MS = 86_400_000
@@ -76,19 +68,36 @@ def _neighbours(
     # Tenancy and time in one ascending number, so that one search finds a window.
     slots = len(distinct) + 1
     line = corpus.scope[timed].astype(np.int64) * slots + ranks
-    usable = times[seeds.rows] != UNKNOWN
-    usable &= corpus.scope[seeds.rows] == batch_scope[seeds.queries]
-    queries, rows = seeds.queries[usable], seeds.rows[usable]
-    base = corpus.scope[rows].astype(np.int64) * slots
-    early = np.searchsorted(distinct, times[rows] - window)
-    late = np.searchsorted(distinct, times[rows] + window, side="right")
-    first = np.searchsorted(line, base + early)
-    sizes = np.searchsorted(line, base + late) - first
+    queries, centres, earliest, latest = _windows(seeds, corpus, batch_scope, window)
+    base = batch_scope[queries].astype(np.int64) * slots
+    first = np.searchsorted(line, base + np.searchsorted(distinct, earliest))
+    after = np.searchsorted(line, base + np.searchsorted(distinct, latest, side="right"))
+    sizes = after - first
     for block in by_query(queries, sizes, len(batch_scope)):
         owners, positions = join(first[block], sizes[block])
-        asking, near = queries[block][owners], timed[positions]
-        distance = np.abs(times[near] - times[rows[block]][owners])
-        keys = asking * len(corpus) + near
-        found = strongest(keys, -distance.astype(np.float64), len(corpus))
+        near = timed[positions]
+        distance = np.abs(times[near] - centres[block][owners])
+        found = Found(queries[block][owners], near, -distance.astype(np.float64))
         # Seeds go with what happened at exactly a seed's time.
-        yield found.at(found.strength < 0)
+        yield found.at(distance > 0)
+
+
+def _windows(
+    seeds: Seeds, corpus: Corpus, batch_scope: NDArray[np.int32], window: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return query, seed time, earliest and latest time of the windows around the seeds.
+
+    Between two seeds of a query a window ends halfway, so that nothing is in two of them
+    and everything in that of its nearest seed.
+    """
+    times = corpus.occurred_at[seeds.rows]
+    usable = (times != UNKNOWN) & (corpus.scope[seeds.rows] == batch_scope[seeds.queries])
+    queries, times = seeds.queries[usable], times[usable]
+    order = np.lexsort((times, queries))
+    queries, times = queries[order], times[order]
+    earliest, latest = times - window, times + window
+    halfway = (times[:-1] + times[1:]) // 2
+    same = queries[:-1] == queries[1:]
+    latest[:-1][same] = np.minimum(latest[:-1], halfway)[same]
+    earliest[1:][same] = np.maximum(earliest[1:], halfway + 1)[same]
+    return queries, times, earliest, latest

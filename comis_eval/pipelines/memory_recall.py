@@ -55,8 +55,7 @@ class MemoryRecall:
             LaneError: If a lane could not search.
             ModelError: If a model that is asked for is missing.
         """
-        asked = queries if self.config.rag.enabled else []
-        return rank(self.candidates(asked), self.config)
+        return rank(self.candidates(queries), self.config)
 
     def recall(self, query: Query) -> RecallResult:
         """Answer one query as the live system would: a batch of one, by a real clock.

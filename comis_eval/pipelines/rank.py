@@ -225,7 +225,8 @@ def _rerank(fused: Fused, config: Config, asked: Mask, answers: Floats) -> reran
     settings, queries = config.rag.rerank, len(asked)
     held = fused.table.rerank
     if not settings.enabled or held is None:
-        why = rerank.Reason.ABSENT if settings.enabled else rerank.Reason.DISABLED
+        wanted = settings.enabled and config.rag.enabled
+        why = rerank.Reason.ABSENT if wanted else rerank.Reason.DISABLED
         return rerank.Reranked(
             fused.scores,
             np.zeros(asked.shape, dtype=bool),

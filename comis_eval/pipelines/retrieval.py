@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from functools import cached_property
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,8 @@ from comis_eval.candidates import (
     Retrieval,
     Vectors,
     cache,
-    no_faults,
 )
-from comis_eval.config import Config
+from comis_eval.config import MAX_INTEGER, Config
 from comis_eval.datasets import Dataset
 from comis_eval.errors import ModelError
 from comis_eval.lanes import fts, rank_bm25, vector
@@ -42,6 +42,8 @@ from comis_eval.store import Store
 from comis_eval.store.corpus import Corpus, QueryBatch
 from comis_eval.text import sha256_text
 from comis_eval.types import Query
+
+_log = logging.getLogger(__name__)
 
 Progress = Callable[[str, int, int], None]
 """Told the step, how much is done, and how much there is."""
@@ -144,13 +146,14 @@ class Retriever:
         texts = tuple(formulate(q.text, q.turns, context_turns=turns) for q in queries)
         scope = [self.corpus.scope_of.get(q.tenancy.named, -1) for q in queries]
         vectors = None
-        if embed and "vector" in config.harness.lanes:
+        if embed and "vector" in Retrieval.of(config).lanes:
             vectors = self._query_vectors(queries, texts, config)
         return QueryBatch(
             texts,
             tuple(q.tenancy for q in queries),
             np.array(scope, dtype=np.int32),
-            np.array([q.now for q in queries], dtype=np.int64),
+            # No memory's time lies beyond it, and 2^63 - 1 itself stands for "never expires".
+            np.array([min(max(q.now, -MAX_INTEGER), MAX_INTEGER) for q in queries], dtype=np.int64),
             tuple(q.filters for q in queries),
             vectors,
         )
@@ -170,7 +173,7 @@ class Retriever:
         Raises:
             ModelError: If the reranker is missing or answers out of contract.
         """
-        if not config.rag.rerank.enabled:
+        if not _reranks(config):
             return table
         fused = fuse_lanes(table, config)
         scores = self._scored(fused.table, rerank_pool(fused, config), config)
@@ -183,34 +186,45 @@ class Retriever:
 
         A recall never fails because of it: an error or a late answer goes into the trace.
         """
-        if not config.rag.rerank.enabled:
+        if not _reranks(config):
             return table
-        start, timeout = clock(), config.rag.rerank.timeout_ms / 1000
         fused = fuse_lanes(table, config)
         asked = rerank_pool(fused, config)
-        rows = fused.table.rows[asked]
+        rows, keys = fused.table.rows[asked], fused.table.pair_keys(asked)
         contents = [self.corpus.memories[row].content for row in rows.tolist()]
-        values, fault = np.full(len(rows), np.nan), Reason.NONE
-        try:
-            model = self.reranker_for(config)
-            if contents:
-                start = clock()
-                values = model.score(
-                    table.batch.texts[0], contents, deadline=lambda: clock() - start > timeout
-                )
-            elapsed = clock() - start
-        except TimeoutError:
-            elapsed = np.inf
-        except ModelError:
-            elapsed, fault = 0.0, Reason.ERROR if self._has_reranker(config) else Reason.UNAVAILABLE
-        keys = fused.table.pair_keys(asked)
+        live = self._scored_live(table.batch.texts[0], contents, config, clock)
         order = np.argsort(keys, kind="stable")
-        faults = no_faults(len(table.queries))
-        faults[:] = fault
         return replace(
             table,
-            rerank=RerankScores(keys[order], values[order], np.array([elapsed * 1000]), faults),
+            rerank=RerankScores(
+                keys[order],
+                live.values[order],
+                np.array([live.elapsed_ms]),
+                np.array([live.fault], dtype=np.int8),
+            ),
         )
+
+    def _scored_live(
+        self, text: str, contents: Sequence[str], config: Config, clock: Callable[[], float]
+    ) -> _Live:
+        nothing = np.full(len(contents), np.nan)
+        try:
+            model = self.reranker_for(config)
+        except ModelError as error:
+            _log.warning("reranker: unavailable: %s", error)
+            return _Live(nothing, 0.0, Reason.UNAVAILABLE)
+        if not contents:
+            return _Live(nothing, 0.0, Reason.NONE)
+        start, timeout = clock(), config.rag.rerank.timeout_ms / 1000
+        try:
+            given = model.score(text, contents, deadline=lambda: clock() - start > timeout)
+            values = _in_contract(model, given, len(contents))
+        except TimeoutError:
+            return _Live(nothing, np.inf, Reason.NONE)
+        except Exception:  # whatever goes wrong in there, a recall does not fail because of it
+            _log.warning("reranker %s failed; the fused order is kept", model.name, exc_info=True)
+            return _Live(nothing, 0.0, Reason.ERROR)
+        return _Live(values, (clock() - start) * 1000, Reason.NONE)
 
     def embedder_for(self, config: Config) -> Embedder:
         """The configured embedder, with its vectors kept on disk."""
@@ -244,12 +258,9 @@ class Retriever:
         return reranker
 
     @cached_property
-    def links(self) -> Links | None:
+    def links(self) -> Links:
         """Causal links of the dataset, by row."""
-        links = self.dataset.links
-        if not links:
-            return None
-        row_of = self.corpus.row_of
+        links, row_of = self.dataset.links, self.corpus.row_of
         return Links(
             np.array([row_of[link.from_id] for link in links], dtype=np.int32),
             np.array([row_of[link.to_id] for link in links], dtype=np.int32),
@@ -258,7 +269,7 @@ class Retriever:
 
     def _completed(self, table: Candidates, config: Config) -> Candidates:
         """Add what spread lanes and diversity need."""
-        wanted = config.rag.mmr.enabled or "vector" in table.lanes
+        wanted = config.rag.enabled and (config.rag.mmr.enabled or "vector" in table.lanes)
         return replace(table, links=self.links, vectors=self.vectors(config) if wanted else None)
 
     def _scored(self, table: Candidates, asked: NDArray[np.bool_], config: Config) -> RerankScores:
@@ -269,7 +280,8 @@ class Retriever:
         starts = np.flatnonzero(np.diff(queries, prepend=-1))
         for done, (start, stop) in enumerate(pairwise([*starts.tolist(), len(keys)])):
             contents = [self.corpus.memories[row].content for row in rows[start:stop].tolist()]
-            values[start:stop] = model.score(table.batch.texts[queries[start]], contents)
+            given = model.score(table.batch.texts[queries[start]], contents)
+            values[start:stop] = _in_contract(model, given, len(contents))
             self._tell("rerank", done + 1, len(starts))
         order = np.argsort(keys, kind="stable")
         return RerankScores(keys[order], values[order])
@@ -337,13 +349,36 @@ class Retriever:
         matrix = self.embedder_for(config).embed([m.content for m in self.corpus.memories])
         return matrix, (matrix != 0).any(axis=1)
 
-    def _has_reranker(self, config: Config) -> bool:
-        try:
-            self.reranker_for(config)
-        except ModelError:
-            return False
-        return True
-
     def _tell(self, step: str, done: int, total: int) -> None:
         if self.progress is not None:
             self.progress(step, done, total)
+
+
+class _Live(NamedTuple):
+    """What a reranker answered one recall, and how long it took."""
+
+    values: NDArray[np.float64]
+    elapsed_ms: float
+    fault: Reason
+
+
+def _reranks(config: Config) -> bool:
+    return config.rag.enabled and config.rag.rerank.enabled
+
+
+def _in_contract(model: Reranker, given: object, asked: int) -> NDArray[np.float64]:
+    """Refuse an answer that would turn the boosts around or leave a memory without a score."""
+    scores = np.asarray(given, dtype=np.float64)
+    if scores.shape != (asked,):
+        raise ModelError(
+            f"reranker {model.name} gave scores of shape {scores.shape} for {asked} memories; "
+            f"it must give one a memory, ({asked},)"
+        )
+    unusable = ~((scores >= 0) & (scores <= 1))
+    if unusable.any():
+        place = int(unusable.argmax())
+        raise ModelError(
+            f"reranker {model.name} gave {scores[place]} for memory {place + 1} of {asked}; "
+            "a score lies in [0, 1]: put a sigmoid behind a model that gives logits"
+        )
+    return scores

@@ -1,8 +1,8 @@
 """What is read from the store once and then only indexed: memories as columns.
 
 A memory's *row* is its position here, from 0, in the order in which memories were inserted
-and are still there. Lanes, candidates
-and metrics speak in rows; ids and texts come back in only at the edges.
+and are still there. Lanes, candidates and metrics speak in rows; ids and texts come back in
+only at the edges.
 """
 
 from __future__ import annotations
