@@ -21,7 +21,7 @@ from comis_eval.errors import CoverageError
 from comis_eval.lanes import entity
 from comis_eval.lanes.base import LaneHits
 from comis_eval.lanes.causal import Links
-from comis_eval.stages import score
+from comis_eval.stages import dedup, fuse, score
 from comis_eval.stages.rerank import Reason
 from comis_eval.stages.score import Signals
 from comis_eval.store.corpus import Corpus, QueryBatch
@@ -87,6 +87,20 @@ class RerankScores(NamedTuple):
     values: NDArray[np.float64]
     elapsed_ms: NDArray[np.float64] | None = None
     fault: NDArray[np.int8] | None = None
+
+
+class Searched(NamedTuple):
+    """The search lanes as they look when they are read to some depth.
+
+    Attributes:
+        ranks: By lane, 0 where the lane lacks the candidate or holds it deeper, shape (q, c).
+        found: Candidates that some lane returned, shape (q, c).
+        ordinal: In which order candidates were first seen, shape (q, c), ascending.
+    """
+
+    ranks: dict[str, NDArray[np.int32]]
+    found: NDArray[np.bool_]
+    ordinal: NDArray[np.int64]
 
 
 class Vectors(NamedTuple):
@@ -170,6 +184,44 @@ class Candidates:
     def trust(self) -> NDArray[np.int8]:
         """Trust rank of each candidate, shape (q, c); padding has some value too."""
         return self.corpus.trust[self.rows]
+
+    def with_repeats(self, units: dedup.Units) -> NDArray[np.intp]:
+        """Queries two of whose candidates share a fingerprint; dedup can do nothing elsewhere."""
+        if units not in self._with_repeats:
+            prints = self.facts.prints(units)[self.rows].astype(np.int64)
+            # Padding gets numbers of its own, which no fingerprint has.
+            prints[self.rows < 0] = -1 - np.nonzero(self.rows < 0)[1]
+            ordered = np.sort(prints, axis=1)
+            alike = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+            self._with_repeats[units] = np.flatnonzero(alike)
+        return self._with_repeats[units]
+
+    @cached_property
+    def _with_repeats(self) -> dict[str, NDArray[np.intp]]:
+        return {}
+
+    def searched(self, depth: int) -> Searched:
+        """Cut the search lanes at a depth; kept, since trials share it."""
+        if depth not in self._searched:
+            self._searched[depth] = self._cut(depth)
+        return self._searched[depth]
+
+    @cached_property
+    def _searched(self) -> dict[int, Searched]:
+        return {}
+
+    def _cut(self, depth: int) -> Searched:
+        shape = self.rows.shape
+        if self.recorded is not None or not self.lanes:
+            # A recorded search's columns stand in its order; no lane found anything else.
+            seen = np.broadcast_to(np.arange(shape[1], dtype=np.int64), shape)
+            return Searched({}, (self.rows >= 0) & (self.recorded is not None), seen)
+        ranks = {
+            name: np.where(lane.ranks <= depth, lane.ranks, 0).astype(np.int32)
+            for name, lane in self.lanes.items()
+        }
+        found = np.logical_or.reduce([lane > 0 for lane in ranks.values()])
+        return Searched(ranks, found, fuse.first_seen(list(ranks.values())))
 
     def extended(self, hits: LaneHits) -> tuple[Self, NDArray[np.int32]]:
         """Add a spread lane's memories as columns, behind those already there.

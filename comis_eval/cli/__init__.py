@@ -126,7 +126,9 @@ class CommandLine(click.Group):
         sys.exit(status if isinstance(status, int) else 0)
 
 
-@click.command(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    "comis-eval", cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]}
+)
 def main() -> None:
     """Measure, explain and tune the memory recall of agents.
 

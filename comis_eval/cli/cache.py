@@ -66,13 +66,17 @@ def clear_(*, yes: bool) -> None:
     folder = cache_dir()
     freed = sum(entry.bytes for entry in entries(folder))
     if not yes:
-        if not sys.stdin.isatty():
+        if not _asks():
             raise click.UsageError(
                 "there is no terminal to ask at; say --yes", click.get_current_context()
             )
         click.confirm(f"Delete {size(freed)} in {folder}?", abort=True)
     deleted = clear(folder)
     line(console(), f"{folder}: {len(deleted)} files deleted, {size(freed)} ({freed} bytes) freed")
+
+
+def _asks() -> bool:
+    return sys.stdin.isatty()
 
 
 def size(count: int) -> str:

@@ -4,7 +4,7 @@ from comis_eval.datasets.dataset import Dataset
 from comis_eval.datasets.judgments import UNJUDGED, Judged, Judgments
 from comis_eval.datasets.labels import Attack, Edge, Link, Policy, ScopeRule, Usefulness
 from comis_eval.datasets.load import Report, load_dataset, validate
-from comis_eval.datasets.split import SPLITS, split_of
+from comis_eval.datasets.split import SPLITS, folds_of, split_of
 from comis_eval.datasets.write import write_dataset
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Report",
     "ScopeRule",
     "Usefulness",
+    "folds_of",
     "load_dataset",
     "split_of",
     "validate",

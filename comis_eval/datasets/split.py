@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from comis_eval.errors import DatasetError
+
 if TYPE_CHECKING:
     from comis_eval.datasets.dataset import Dataset
     from comis_eval.types import Query
@@ -48,6 +50,34 @@ def split_of(
         group: split for split, groups in dataset.splits.items() for group in groups
     } or _derived(dataset.queries, seed, proportions)
     return np.array([split_by_group[query.group] for query in dataset.queries], dtype=np.str_)
+
+
+def folds_of(dataset: Dataset, count: int, seed: int) -> NDArray[np.intp]:
+    """Deal each query's group to one of several folds, each category's groups in turn.
+
+    Args:
+        dataset: Its fixed ``splits`` play no part.
+        count: How many folds, >= 2.
+        seed: Any integer.
+
+    Returns:
+        A fold number a query, shape (q,), from 0.
+
+    Raises:
+        DatasetError: If there are fewer groups than folds.
+    """
+    strata = _strata(dataset.queries)
+    groups = sum(map(len, strata.values()))
+    if not 2 <= count <= groups:
+        raise DatasetError(f"{dataset.name}: {count} folds need as many groups, there are {groups}")
+    fold_by_group: dict[str, int] = {}
+    for _, members in sorted(strata.items()):
+        line = sorted(members, key=lambda group: (_hash(seed, "group", group), group))
+        # Where one category's dealing stops the next one's goes on, so that folds of many
+        # small categories come out even.
+        start = len(fold_by_group)
+        fold_by_group |= {group: (start + place) % count for place, group in enumerate(line)}
+    return np.array([fold_by_group[query.group] for query in dataset.queries], dtype=np.intp)
 
 
 def _derived(

@@ -30,7 +30,7 @@ class Evaluation:
         counts: queries, scored, unanswerable, failed, unknown_ids.
         lanes: For how many queries each lane that ran returned anything.
         latency_ms: p50, p95, p99 of a live system; None for a pipeline in this process.
-        settings: k's, gain, relevance_level, k0, c0, utility constants.
+        settings: k's, gain, relevance_level, k0, c0, headline categories, utility constants.
         query_ids, groups, categories: One a query.
         values: By metric, one value a query, NaN where undefined.
         means: By category (``all`` first), then by metric.

@@ -7,24 +7,28 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from comis_eval.errors import EvaluationError
+from comis_eval.errors import EvaluationError, MetricError
 from comis_eval.evaluation import trace
 from comis_eval.evaluation.evaluation import Evaluation
-from comis_eval.metrics import Mean
+from comis_eval.metrics import ALL, Mean, Values, parse
 from comis_eval.text import printable
 
 FORMAT = 1
 MAX_BYTES = 1 << 30
 _TEXT_COLUMNS = ("query_id", "group", "category")
-_KEYS = (
-    "format", "dataset", "pipeline", "enforces", "config", "config_hash", "versions", "seed",
-    "counts", "lanes", "latency_ms", "metrics", "means", "references", "bounds", "leaks",
-    "notes", "rows", "trace",
-)  # fmt: skip
+_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "format": int, "dataset": dict, "pipeline": str, "enforces": list, "config": dict,
+    "config_hash": str, "versions": dict, "seed": int, "counts": dict, "lanes": dict,
+    "latency_ms": (dict, NoneType), "metrics": dict, "means": dict, "references": dict,
+    "bounds": dict, "leaks": list, "notes": list, "rows": dict, "trace": (dict, NoneType),
+}  # fmt: skip
+"""Every key of the file, and what it holds; a later version adds keys and takes none away."""
 
 
 def write_evaluation(evaluation: Evaluation, path: Path) -> None:
@@ -102,13 +106,11 @@ def _checked(given: Any, path: Path) -> Evaluation:
     if lacking:
         raise EvaluationError(f"{path}: lacks {', '.join(lacking)}; evaluate again with --out")
     try:
+        for key, kind in _KEYS.items():
+            if not isinstance(given[key], kind):
+                raise TypeError(f"{key} is {type(given[key]).__name__}")
         rows = given["rows"]
-        query_ids = tuple(rows["query_id"])
-        values = {
-            name: _values(name, column, len(query_ids), path)
-            for name, column in rows.items()
-            if name not in _TEXT_COLUMNS
-        }
+        query_ids, groups, categories = (_texts(name, rows[name]) for name in _TEXT_COLUMNS)
         evaluation = Evaluation(
             dataset=given["dataset"],
             pipeline=given["pipeline"],
@@ -122,9 +124,13 @@ def _checked(given: Any, path: Path) -> Evaluation:
             latency_ms=given["latency_ms"],
             settings=given["metrics"],
             query_ids=query_ids,
-            groups=tuple(rows["group"]),
-            categories=tuple(rows["category"]),
-            values=values,
+            groups=groups,
+            categories=categories,
+            values={
+                name: _values(name, column)
+                for name, column in rows.items()
+                if name not in _TEXT_COLUMNS
+            },
             means={name: _means(row) for name, row in given["means"].items()},
             references={name: _means(row) for name, row in given["references"].items()},
             bounds=given["bounds"],
@@ -132,19 +138,60 @@ def _checked(given: Any, path: Path) -> Evaluation:
             notes=tuple(given["notes"]),
             trace=given["trace"],
         )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        _check_consistent(evaluation)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise EvaluationError(
             f"{path}: damaged or edited by hand ({type(error).__name__}: "
-            f"{printable(str(error), limit=120)}); evaluate again with --out"
+            f"{printable(str(error), limit=200)}); evaluate again with --out"
         ) from error
-    if len(set(query_ids)) != len(query_ids) or not all(isinstance(q, str) for q in query_ids):
-        raise EvaluationError(f"{path}: rows.query_id must be strings without repeats")
-    for name, column in (("group", evaluation.groups), ("category", evaluation.categories)):
-        if len(column) != len(query_ids):
-            raise EvaluationError(
-                f"{path}: rows.{name} has {len(column)} entries for {len(query_ids)} queries"
-            )
     return evaluation
+
+
+def _check_consistent(evaluation: Evaluation) -> None:
+    """Compare what the file says twice: lengths of its columns, and figures with their rows."""
+    queries = len(evaluation.query_ids)
+    if len(set(evaluation.query_ids)) < queries:
+        raise ValueError("rows.query_id holds an id twice")
+    columns = {"group": evaluation.groups, "category": evaluation.categories, **evaluation.values}
+    for name, column in columns.items():
+        if len(column) != queries:
+            raise ValueError(f"rows.{name} has {len(column)} entries for {queries} queries")
+    if evaluation.counts["queries"] != queries:
+        raise ValueError(f"counts.queries is {evaluation.counts['queries']}, rows are {queries}")
+    categories = np.array(evaluation.categories, dtype=object)
+    headline = np.isin(categories, evaluation.settings["headline"])
+    for category, row in evaluation.means.items():
+        mine = headline if category == ALL else categories == category
+        for name, mean in row.items():
+            found = _recomputed(name, evaluation.values[name], mine, whole=category == ALL)
+            if found is not None and not _alike(mean, found):
+                raise ValueError(
+                    f"means.{category}.{name} is {mean.value:.6g} over {mean.n} queries, "
+                    f"its rows give {found.value:.6g} over {found.n}"
+                )
+
+
+def _recomputed(
+    name: str, column: Values, members: NDArray[np.bool_], *, whole: bool
+) -> Mean | None:
+    """A figure from its rows; None where they do not tell all that it rests on."""
+    try:
+        definition = parse(name).definition
+    except MetricError:
+        return None  # a metric of a later version
+    if whole and definition.reduce == "utility":
+        return None  # rests on which queries are answerable, too
+    mine = column if whole and not definition.headline_only else column[members]
+    defined = mine[~np.isnan(mine)]
+    if not len(defined):
+        return Mean(math.nan, 0)
+    total = float(defined.sum())
+    return Mean(total if definition.reduce == "total" else total / len(defined), len(defined))
+
+
+def _alike(a: Mean, b: Mean) -> bool:
+    same = math.isclose(a.value, b.value, rel_tol=1e-9, abs_tol=1e-12)
+    return a.n == b.n and (same or (math.isnan(a.value) and math.isnan(b.value)))
 
 
 def _figures(row: Mapping[str, Mean]) -> dict[str, dict[str, Any]]:
@@ -152,28 +199,33 @@ def _figures(row: Mapping[str, Mean]) -> dict[str, dict[str, Any]]:
 
 
 def _means(row: Mapping[str, Any]) -> dict[str, Mean]:
-    return {
-        name: Mean(math.nan if mean["value"] is None else float(mean["value"]), int(mean["n"]))
-        for name, mean in row.items()
-    }
+    return {name: Mean(_number(name, mean["value"]), mean["n"]) for name, mean in row.items()}
 
 
-def _column(values: np.ndarray) -> list[float | None]:
+def _column(values: Values) -> list[float | None]:
     return [_or_null(value) for value in values.tolist()]
 
 
-def _values(name: str, column: Any, queries: int, path: Path) -> np.ndarray:
-    if not isinstance(column, list) or len(column) != queries:
-        raise EvaluationError(
-            f"{path}: rows.{name} must list one value for each of {queries} queries"
-        )
-    for place, value in enumerate(column):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise EvaluationError(
-                f"{path}: rows.{name}[{place}] must be a number or null, got "
-                f"{printable(repr(value), limit=60)}"
-            )
-    return np.array([math.nan if value is None else value for value in column], dtype=np.float64)
+def _texts(name: str, column: Any) -> tuple[str, ...]:
+    if not isinstance(column, list) or not all(isinstance(text, str) for text in column):
+        raise TypeError(f"rows.{name} must be a list of texts")
+    return tuple(column)
+
+
+def _values(name: str, column: Any) -> Values:
+    if not isinstance(column, list):
+        raise TypeError(f"rows.{name} must be a list")
+    numbers = [_number(f"rows.{name}[{place}]", value) for place, value in enumerate(column)]
+    return np.array(numbers, dtype=np.float64)
+
+
+def _number(name: str, value: Any) -> float:
+    """A finite number, NaN for null."""
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError(f"{name} must be a finite number or null, got {value!r}")
+    return float(value)
 
 
 def _or_null(value: float) -> float | None:

@@ -14,6 +14,7 @@ import numpy as np
 from comis_eval.candidates import Candidates, Rankings
 from comis_eval.config import Config, config_hash
 from comis_eval.datasets import Dataset
+from comis_eval.errors import EvaluationError, ModelError
 from comis_eval.evaluation.evaluation import Evaluation
 from comis_eval.evaluation.inputs import Judge, objective_of
 from comis_eval.metrics import (
@@ -119,16 +120,18 @@ def evaluate(
         ComisEvalError: If the dataset, a model, a lane or a metric's name cannot be used.
     """
     config = config or Config()
+    objective = objective_of(config)
+    asked = [parse(name) for name in dict.fromkeys(metrics)]
+    asked += [m for m in judged_beside(asked, k0=objective.k0) if m not in asked]
     chosen = dataset.select(split, seed=seed)
     retriever = retriever or Retriever(dataset, progress=progress)
+    _check_serves(retriever, dataset, config)
     pipeline = MemoryRecall(retriever, config)
     table = pipeline.candidates(chosen.queries)
     rankings = rank(table, config)
 
-    judge, objective = Judge(chosen), objective_of(config)
+    judge = Judge(chosen)
     inputs = judge.inputs(rankings, objective, relevance_level=relevance_level)
-    asked = [parse(name) for name in dict.fromkeys(metrics)]
-    asked += [m for m in judged_beside(asked, k0=objective.k0) if m not in asked]
     values = {metric: metric(inputs) for metric in asked}
     notes = _depth_notes(asked, config)
     rows: dict[str, dict[str, Mean]] = {}
@@ -166,6 +169,11 @@ def evaluate(
             "relevance_level": relevance_level,
             "k0": objective.k0,
             "c0": objective.c0,
+            "headline": [
+                name
+                for name in dict.fromkeys(query.category for query in queries)
+                if dataset.headline(name)
+            ],
             "utility": {
                 "cost": objective.cost,
                 "unanswerableWeight": objective.unanswerable_weight,
@@ -188,6 +196,22 @@ def versions() -> dict[str, str]:
     """Versions of everything a figure can depend on."""
     found = {name: version(name) for name in _DISTRIBUTIONS}
     return {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **found}
+
+
+def _check_serves(retriever: Retriever, dataset: Dataset, config: Config) -> None:
+    """Refuse what would give a figure that says nothing about the dataset or the product."""
+    if retriever.dataset.memories != dataset.memories:
+        raise EvaluationError(
+            f"the retriever searches the memories of {retriever.dataset.name!r}, which are not "
+            f"those of {dataset.name!r}; make one over this dataset, or leave it out"
+        )
+    model = retriever.embedder_in_use(config)
+    if model is not None and not model.reportable:
+        raise ModelError(
+            f"embedder {model.name!r} is for unit tests, a figure it serves says nothing; use "
+            "minilm, a folder with an ONNX model (--embedder PATH), the dataset's own embeddings, "
+            "or no vectors (--lanes fts)"
+        )
 
 
 def _references(
@@ -246,13 +270,14 @@ def _figures(
 
 
 def _depth_notes(metrics: Sequence[Metric], config: Config) -> tuple[str, ...]:
-    deep = [m.name for m in metrics if m.k is not None and m.k > config.lane_depth]
+    # Without refill, production's limit cuts the list that the lanes made.
+    shallow = not config.semantics.trust_refill and config.limit < config.lane_depth
+    depth = config.limit if shallow else config.lane_depth
+    deep = [m.name for m in metrics if m.k is not None and m.k > depth]
     if not deep:
         return ()
-    return (
-        f"{', '.join(deep)}: cut beyond the depth to which a lane is read "
-        f"({config.lane_depth}); memories below it were never ranked",
-    )
+    cut = "at which the searched list is cut" if shallow else "to which a lane is read"
+    return (f"{', '.join(deep)}: beyond the depth {cut} ({depth}); what lies below was not ranked",)
 
 
 def _bounds(values: Mapping[Metric, Values]) -> dict[str, float]:

@@ -68,15 +68,22 @@ def gather(
     return LaneHits(offsets, rows[order].astype(np.int32), scores[order], exhausted)
 
 
+def places(queries: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return each hit's place within its query, from 0; ``queries`` is ascending."""
+    first = np.flatnonzero(np.diff(queries, prepend=-1))
+    counts = np.diff(first, append=len(queries))
+    found: NDArray[np.int64] = np.arange(len(queries)) - np.repeat(first, counts)
+    return found
+
+
 def head(queries: NDArray[np.int64], depth: int) -> NDArray[np.bool_]:
     """Tell which hits are among the first ``depth`` of their query.
 
     Args:
-        queries: Which query each hit is of, ascending, shape (n,).
+        queries: Which query each hit is of, >= 0, ascending, shape (n,).
         depth: How many to keep, >= 0.
     """
-    positions = np.arange(len(queries)) - np.searchsorted(queries, queries)
-    kept: NDArray[np.bool_] = positions < depth
+    kept: NDArray[np.bool_] = places(queries) < depth
     return kept
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from comis_eval.lanes.base import LaneHits, gather, head
+from comis_eval.lanes.base import LaneHits, gather, head, places
 from comis_eval.lanes.ragged import blocks
 
 Allowed = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
@@ -16,6 +16,9 @@ Allowed = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
 
 _PAIRS = 1 << 20
 """Pairs that are held at a time."""
+
+_RUN = 16
+"""Neighbouring pairs of which only the strongest is looked at when the weak are sorted out."""
 
 
 class Seeds(NamedTuple):
@@ -37,7 +40,7 @@ class Seeds(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Distinct (query, memory) pairs, with what ranks them.
+    """Distinct (query, memory) pairs, by ascending query, with what ranks them.
 
     Attributes:
         queries: Shape (n,).
@@ -117,9 +120,26 @@ def ranked(
     kept = [Found(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))]
     for part in parts:
         found = part.at(allowed(part.queries, part.rows))
+        exhausted[found.queries[~head(found.queries, cap)]] = False
+        found = found.at(_contenders(found, cap))
         found = found.at(np.lexsort((tie_rank[found.rows], -found.strength, found.queries)))
-        inside = head(found.queries, cap)
-        exhausted[found.queries[~inside]] = False
-        kept.append(found.at(inside))
+        kept.append(found.at(head(found.queries, cap)))
     queries, rows, strength = (np.concatenate(columns) for columns in zip(*kept, strict=True))
     return gather(queries, rows, score(strength), exhausted=exhausted)
+
+
+def _contenders(found: Found, cap: int) -> NDArray[np.bool_]:
+    """Tell which pairs can be among a query's first ``cap``; sorting all would take longer.
+
+    Of the strongest of each run, the ``cap``-th bounds the ``cap``-th of all from below.
+    """
+    first = np.flatnonzero(places(found.queries) % _RUN == 0)
+    if not len(first):
+        return np.zeros(0, dtype=bool)
+    peaks, queries = np.maximum.reduceat(found.strength, first), found.queries[first]
+    order = np.lexsort((-peaks, queries))
+    bounding = order[places(queries) == cap - 1]
+    bounds = np.full(found.queries[-1] + 1, -np.inf)
+    bounds[queries[bounding]] = peaks[bounding]
+    contending: NDArray[np.bool_] = found.strength >= bounds[found.queries]
+    return contending

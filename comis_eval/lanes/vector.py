@@ -143,39 +143,26 @@ def search(
     exhausted = np.ones(len(batch), dtype=bool)
     found = [_Hits(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))]
     for scope, asking in _groups(batch, norms, scope_filter):
-        rows, flat = index.part(scope)
-        open_queries, width = (asking if len(rows) else asking[:0]), depth + _MARGIN
-        while len(open_queries):
-            width = min(width, len(rows))
-            settled = []
+        rows, _ = index.part(scope)
+        unsettled, width = (asking if len(rows) else asking[:0]), depth + _MARGIN
+        while len(unsettled):
+            width = min(width, len(rows))  # FAISS pads beyond with -1
             step = max(1, _PAIRS // width)
-            for queries in np.split(open_queries, range(step, len(open_queries), step)):
-                near = _nearest(flat, _units(asked[queries], norms[queries]), width)
-                hits = _rescore(index, asked, norms, queries, rows[near.places])
+            left = []
+            for queries in np.split(unsettled, range(step, len(unsettled), step)):
+                hits, bound = _candidates(index, asked, norms, queries, scope, width)
                 if scope is not None:
                     hits = hits.at(eligible(index.corpus, batch, hits.queries, hits.rows))
                 lines = np.searchsorted(queries, hits.queries)
-                sure = np.bincount(lines[hits.scores > near.beyond[lines]], minlength=len(queries))
-                done = (sure >= depth) | (width == len(rows))
                 counts = np.bincount(lines, minlength=len(queries))
+                sure = np.bincount(lines[hits.scores > bound[lines]], minlength=len(queries))
+                done = (sure >= depth) | (width == len(rows))
                 exhausted[queries] = (width == len(rows)) & (counts <= depth)
-                settled.append(done)
                 found.append(_best(hits.at(done[lines]), depth))
-            open_queries, width = open_queries[~np.concatenate(settled)], 4 * width
+                left.append(queries[~done])
+            unsettled, width = np.concatenate(left), 4 * width
     queries, hit_rows, scores = (np.concatenate(columns) for columns in zip(*found, strict=True))
     return gather(queries, hit_rows, scores, exhausted=exhausted)
-
-
-class _Near(NamedTuple):
-    """What FAISS proposes.
-
-    Attributes:
-        places: Positions in its index, shape (q, width).
-        beyond: No position left out can have a cosine above this, shape (q,).
-    """
-
-    places: NDArray[np.int64]
-    beyond: NDArray[np.float64]
 
 
 class _Hits(NamedTuple):
@@ -217,28 +204,29 @@ def _groups(
     yield from by_scope(batch.scope, pointing)
 
 
-def _nearest(flat: Any, units: NDArray[np.float32], width: int) -> _Near:
-    import faiss
-
-    # A process forked after a search on several threads hangs in its own first search.
-    faiss.omp_set_num_threads(1)
-    products, places = flat.search(units, width)
-    dim = units.shape[1]
-    # A float32 dot product of unit vectors is off by at most about dim x 2^-24.
-    return _Near(places, products[:, -1].astype(np.float64) + (dim + 8) * 2.0**-24)
-
-
-def _rescore(
+def _candidates(
     index: VectorIndex,
     asked: NDArray[np.float32],
     norms: NDArray[np.float64],
     queries: NDArray[np.int64],
-    rows: NDArray[np.int64],
-) -> _Hits:
-    """Cosine of every (query, row) pair, rows of shape (q, width)."""
-    owners, flat = np.repeat(queries, rows.shape[1]), rows.ravel()
-    products = _dots(asked, index.vectors, owners, flat)
-    return _Hits(owners, flat, products / (norms[owners] * index.norms[flat]))
+    scope: int | None,
+    width: int,
+) -> tuple[_Hits, NDArray[np.float64]]:
+    """Return what FAISS proposes, scored again, and what cosine nothing else can exceed.
+
+    The hits stand query after query, ``width`` each; the bounds have shape (q,).
+    """
+    import faiss
+
+    rows, flat = index.part(scope)
+    # A process forked after a search on several threads hangs in its own first search.
+    faiss.omp_set_num_threads(1)
+    products, places = flat.search(_units(asked[queries], norms[queries]), width)
+    # A float32 dot product of unit vectors is off by at most about dim x 2^-24.
+    bound = products[:, -1].astype(np.float64) + (index.dim + 8) * 2.0**-24
+    owners, near = np.repeat(queries, width), rows[places.ravel()]
+    cosines = _dots(asked, index.vectors, owners, near) / (norms[owners] * index.norms[near])
+    return _Hits(owners, near, cosines), bound
 
 
 def _best(hits: _Hits, depth: int) -> _Hits:

@@ -95,7 +95,7 @@ def rank(table: Candidates, config: Config) -> Rankings:
 
     kept, deduped_by = _deduplicated(table, config, order, trusted)
     fate[trusted & ~kept] = _NUMBER[Fate.DEDUPED]
-    group = np.select([kept, filtered, trusted], [0, 1, 2], default=3)
+    group = _grouped(kept, filtered, trusted)
     order = _along(order, np.argsort(_along(group, order), axis=1, kind="stable"))
 
     inline, fitted = inject(table, config, order, kept, final)
@@ -144,13 +144,8 @@ def fuse_lanes(table: Candidates, config: Config) -> Fused:
     and cut first, and their list enters a second fusion beside the spread lanes.
     """
     rag, semantics, nested = config.rag, config.semantics, config.semantics.fusion == "nested"
-    ranks = {
-        name: np.where(lane.ranks <= config.lane_depth, lane.ranks, 0).astype(np.int32)
-        for name, lane in table.lanes.items()
-    }
+    ranks, found, ordinal = table.searched(config.lane_depth)
     inner = _search_scores(table, config, ranks)
-    found = _any_rank(ranks, table) if table.recorded is None else table.rows >= 0
-    ordinal = _ordinals(table, ranks)
     fate = np.full(table.rows.shape, _NO_FATE)
 
     alive = found
@@ -173,31 +168,31 @@ def fuse_lanes(table: Candidates, config: Config) -> Fused:
 
     order = _listed(inner, ordinal, searched)
     table, spread = _spread(table, config, order, searched)
+    if not spread:
+        fused = Fused(table, ranks, inner, order, searched, fate, found, searched)
+        return _cut(fused, config, ordinal)
+
     width = table.rows.shape[1]
-    inner, searched, found, fate = (
-        _grown(inner, width, 0.0),
-        _grown(searched, width, False),
-        _grown(found, width, False),
-        _grown(fate, width, _NO_FATE),
-    )
+    inner = _grown(inner, width, 0.0)
+    searched, found = _grown(searched, width, False), _grown(found, width, False)
+    fate = _grown(fate, width, _NO_FATE)
     ranks = {name: _grown(lane, width, 0) for name, lane in ranks.items()}
     joined = _any_rank(spread, table)
-    alive = searched | joined
     fate[joined] = _NO_FATE
-
-    if nested:
+    lanes = {**ranks, **spread}
+    if nested or table.recorded is not None:
         place = np.where(searched, _position(_grown_order(order, width)) + 1, 0).astype(np.int32)
-        outer = {"search": place, **spread}
-        scores = _joined(inner, outer, config)
-        ordinal = fuse.first_seen(list(outer.values()))
+        lists = {"search": place, **spread}
+        scores = _joined(inner, lists, config)
     else:
-        scores = _flat_scores(table, config, ranks, spread, inner)
-        ordinal = fuse.first_seen([*ranks.values(), *spread.values()])
-        if table.recorded is not None:
-            ordinal = np.broadcast_to(np.arange(width), ordinal.shape)
-    fused = Fused(table, {**ranks, **spread}, scores, order, alive, fate, found | joined, searched)
-    alive = _cut(fused, config, ordinal, nested=nested)
-    return fused._replace(order=_listed(scores, ordinal, alive), alive=alive)
+        lists = lanes
+        total = _weights_with_hits(lanes, config, len(table.rows))
+        scores = _fusion(table, config, lanes, total)
+    ordinal = fuse.first_seen(list(lists.values()))
+    alive = searched | joined
+    order = _listed(scores, ordinal, alive)
+    fused = Fused(table, lanes, scores, order, alive, fate, found | joined, searched)
+    return _cut(fused, config, ordinal)
 
 
 def rerank_pool(fused: Fused, config: Config) -> Mask:
@@ -256,21 +251,6 @@ def _search_scores(table: Candidates, config: Config, ranks: dict[str, Ranks]) -
         total = np.full(len(table.rows), both)
         return _fusion(table, config, ranks, total)
     return _fusion(table, config, ranks, _weights_with_hits(ranks, config, len(table.rows)))
-
-
-def _flat_scores(
-    table: Candidates,
-    config: Config,
-    ranks: dict[str, Ranks],
-    spread: dict[str, Ranks],
-    inner: Floats,
-) -> Floats:
-    if not spread:
-        return inner
-    if table.recorded is not None:
-        return _joined(inner, {"search": _recorded_ranks(table), **spread}, config)
-    lanes = {**ranks, **spread}
-    return _fusion(table, config, lanes, _weights_with_hits(lanes, config, len(table.rows)))
 
 
 def _fusion(table: Candidates, config: Config, lanes: dict[str, Ranks], total: Floats) -> Floats:
@@ -357,12 +337,13 @@ def _spread(
     return table, {name: _grown(lane, width, 0) for name, lane in spread.items()}
 
 
-def _cut(fused: Fused, config: Config, ordinal: NDArray[np.int64], *, nested: bool) -> Mask:
+def _cut(fused: Fused, config: Config, ordinal: NDArray[np.int64]) -> Fused:
     """The cuts that come after the last fusion: production's limit, and minScore."""
     rag, semantics, alive = config.rag, config.semantics, fused.alive
+    nested = semantics.fusion == "nested"
     if not nested and not semantics.trust_refill:
-        place = _position(_listed(fused.scores, ordinal, alive))
-        late = alive & (place >= config.limit) & ~_any_rank(_spread_ranks(fused), fused.table)
+        late = alive & (_position(fused.order) >= config.limit)
+        late &= ~_any_rank(_spread_ranks(fused), fused.table)
         fused.fate[late] = _NUMBER[Fate.BEYOND_LIMIT]
         alive = alive & ~late
     if semantics.min_score_on == "fused":
@@ -371,7 +352,9 @@ def _cut(fused: Fused, config: Config, ordinal: NDArray[np.int64], *, nested: bo
             low &= ~fused.searched  # these were compared before the second fusion
         fused.fate[low] = _NUMBER[Fate.BELOW_MIN_SCORE]
         alive = alive & ~low
-    return alive
+    if alive is fused.alive or (alive == fused.alive).all():
+        return fused
+    return fused._replace(order=_listed(fused.scores, ordinal, alive), alive=alive)
 
 
 def _exempt(fused: Fused, config: Config) -> Mask:
@@ -449,19 +432,24 @@ def _deduplicated(
 ) -> tuple[Mask, NDArray[np.int32]]:
     """Who stays, and the column of who stays in the others' stead."""
     semantics = config.semantics
-    rows = _along(table.rows, order)
+    by = np.full(order.shape, -1, dtype=np.int32)
+    some = table.with_repeats(semantics.dedup_units)
+    if not len(some):
+        return alive, by
+    order = order[some]
+    rows = _along(table.rows[some], order)
     deduped = dedup.drop(
         table.facts.prints(semantics.dedup_units)[rows],
-        _along(alive, order),
+        _along(alive[some], order),
         table.corpus.created_at[rows],
         keep=semantics.dedup_keep,
     )
-    by = np.full(rows.shape, -1, dtype=np.int32)
-    if not (deduped.by >= 0).any():
-        return alive, by
-    keeper = np.where(deduped.by >= 0, _along(order, np.maximum(deduped.by, 0)), -1)
-    np.put_along_axis(by, order, keeper.astype(np.int32), axis=1)
-    return _back(deduped.kept, order), by
+    dropped = deduped.by >= 0
+    keeper = np.where(dropped, _along(order, np.maximum(deduped.by, 0)), -1)
+    by[some] = _back(keeper.astype(np.int32), order)
+    kept = alive.copy()
+    kept[some] = _back(deduped.kept, order)
+    return kept, by
 
 
 def inject(
@@ -526,18 +514,6 @@ def _nothing(table: Candidates) -> Fused:
     return Fused(table, {}, np.zeros(shape), order, nobody, fate, nobody, nobody)
 
 
-def _ordinals(table: Candidates, ranks: dict[str, Ranks]) -> NDArray[np.int64]:
-    if table.recorded is not None or not ranks:
-        return np.broadcast_to(np.arange(table.rows.shape[1]), table.rows.shape)
-    return fuse.first_seen(list(ranks.values()))
-
-
-def _recorded_ranks(table: Candidates) -> Ranks:
-    """A recorded search's columns stand in its order."""
-    there = (table.recorded is not None) & (table.rows >= 0)
-    return np.where(there, np.arange(1, table.rows.shape[1] + 1), 0).astype(np.int32)
-
-
 def _listed(scores: Floats, ordinal: NDArray[np.int64], alive: Mask) -> Order:
     """Columns by score and first sight, the living before the others."""
     return fuse.order(np.where(alive, scores, -np.inf), ordinal)
@@ -545,9 +521,7 @@ def _listed(scores: Floats, ordinal: NDArray[np.int64], alive: Mask) -> Order:
 
 def _position(order: Order) -> Order:
     """Where each column stands in the list."""
-    position = np.empty_like(order)
-    np.put_along_axis(position, order, np.arange(order.shape[1])[None, :], axis=1)
-    return position
+    return _back(np.broadcast_to(np.arange(order.shape[1]), order.shape), order)
 
 
 def _any_rank(lanes: dict[str, Ranks], table: Candidates) -> Mask:
@@ -569,13 +543,26 @@ def _grown_order(order: Order, width: int) -> Order:
     return np.concatenate([order, np.broadcast_to(behind, (len(order), len(behind)))], axis=1)
 
 
+def _grouped(*members: Mask) -> NDArray[np.int8]:
+    """Number of the first mask that holds each candidate; their count where none does."""
+    group = np.full(members[0].shape, len(members), dtype=np.int8)
+    for number in range(len(members) - 1, -1, -1):
+        group[members[number]] = number
+    return group
+
+
 def _along(plane: NDArray[_T], order: Order) -> NDArray[_T]:
     """From column space to list space."""
-    return np.take_along_axis(plane, order, axis=1)
+    return plane.take(_flat(order, plane.shape[1]))
 
 
 def _back(listed: NDArray[_T], order: Order) -> NDArray[_T]:
     """From list space to column space."""
     plane = np.empty_like(listed)
-    np.put_along_axis(plane, order, listed, axis=1)
+    plane.put(_flat(order, listed.shape[1]), listed)
     return plane
+
+
+def _flat(order: Order, width: int) -> Order:
+    """Places in the flattened plane; what take_along_axis works out dimension by dimension."""
+    return order + np.arange(len(order))[:, None] * width

@@ -221,8 +221,11 @@ class Retriever:
             values = _in_contract(model, given, len(contents))
         except TimeoutError:
             return _Live(nothing, np.inf, Reason.NONE)
-        except Exception:  # whatever goes wrong in there, a recall does not fail because of it
-            _log.warning("reranker %s failed; the fused order is kept", model.name, exc_info=True)
+        except ModelError as error:
+            _log.warning("reranker: %s", error)
+            return _Live(nothing, 0.0, Reason.ERROR)
+        except Exception:  # noqa: BLE001 - no fault in a reranker may fail the recall
+            _log.warning("reranker %s failed", model.name, exc_info=True)
             return _Live(nothing, 0.0, Reason.ERROR)
         return _Live(values, (clock() - start) * 1000, Reason.NONE)
 
@@ -239,6 +242,13 @@ class Retriever:
             self._loaded[key] = model
         embedder: Embedder = self._loaded[key]
         return embedder
+
+    def embedder_in_use(self, config: Config) -> Embedder | None:
+        """The model whose vectors an answer depends on; None: no vectors, or the dataset's own."""
+        compared = "vector" in config.harness.lanes or config.rag.mmr.enabled
+        if not (config.rag.enabled and compared) or self.given is not None:
+            return None
+        return self.embedder_for(config)
 
     def reranker_for(self, config: Config) -> Reranker:
         """The configured reranker."""
@@ -367,18 +377,22 @@ def _reranks(config: Config) -> bool:
 
 
 def _in_contract(model: Reranker, given: object, asked: int) -> NDArray[np.float64]:
-    """Refuse an answer that would turn the boosts around or leave a memory without a score."""
+    """One score a memory, NaN where the model gave none.
+
+    Raises:
+        ModelError: If a score would turn the boosts around, or no memory can own it.
+    """
     scores = np.asarray(given, dtype=np.float64)
-    if scores.shape != (asked,):
+    if scores.ndim != 1 or len(scores) > asked:
         raise ModelError(
             f"reranker {model.name} gave scores of shape {scores.shape} for {asked} memories; "
             f"it must give one a memory, ({asked},)"
         )
-    unusable = ~((scores >= 0) & (scores <= 1))
+    unusable = (scores < 0) | (scores > 1)
     if unusable.any():
         place = int(unusable.argmax())
         raise ModelError(
             f"reranker {model.name} gave {scores[place]} for memory {place + 1} of {asked}; "
             "a score lies in [0, 1]: put a sigmoid behind a model that gives logits"
         )
-    return scores
+    return np.pad(scores, (0, asked - len(scores)), constant_values=np.nan)

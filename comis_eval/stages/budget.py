@@ -46,7 +46,7 @@ def fit(
         max_chars: How long the section may be.
         overflow: What a line that does not fit does to later ones.
     """
-    counted = alive & (np.cumsum(alive, axis=1) <= max_results[:, None])
+    counted = alive & (np.cumsum(alive, axis=1, dtype=np.int32) <= max_results[:, None])
     wanted = np.where(counted, lengths, 0)
     total = header + wanted.sum(axis=1)
     included, over = counted, np.zeros_like(alive)

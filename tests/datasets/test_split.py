@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comis_eval.datasets import SPLITS, Dataset, Judgments, split_of
+from comis_eval.datasets import SPLITS, Dataset, Judgments, folds_of, split_of
+from comis_eval.errors import DatasetError
 from comis_eval.types import Query
+from tests.datasets.strategies import datasets
 
 
 def dataset(queries: list[tuple[str, str]], **changes) -> Dataset:
@@ -109,3 +111,19 @@ def test_proportions_must_sum_to_one():
         split_of(queries, 0, proportions=(0.5, 0.5, 0.5))
     with pytest.raises(ValueError, match="proportions"):
         split_of(queries, 0, proportions=(np.nan, 0.5, 0.5))
+
+
+@given(datasets(), st.integers(2, 5), st.integers(0, 3))
+def test_folds_never_part_a_group_and_differ_by_one_group_at_most(
+    dataset: Dataset, count: int, seed: int
+) -> None:
+    groups = {query.group for query in dataset.queries}
+    if len(groups) < count:
+        with pytest.raises(DatasetError, match=f"{count} folds need as many groups"):
+            folds_of(dataset, count, seed)
+        return
+    folds = folds_of(dataset, count, seed)
+    of_group = {(query.group, fold) for query, fold in zip(dataset.queries, folds, strict=True)}
+    assert len(of_group) == len(groups)
+    sizes = np.bincount([fold for _, fold in of_group], minlength=count)
+    assert sizes.max() - sizes.min() <= 1

@@ -117,3 +117,20 @@ def test_a_whole_query_set_gets_what_each_pair_says(entries, window, cap, data):
         assert listed(corpus, hits, query) == [
             (id_, pytest.approx(1 / (1 + d), rel=1e-12)) for d, id_ in expected
         ]
+
+
+@pytest.mark.parametrize("cap", [1, 5, 40, 500])
+def test_many_memories_are_ranked_like_few(cap):
+    rng = np.random.default_rng(cap)
+    days = rng.integers(0, 60, size=400)
+    corpus = at(**{f"m{i:03}": int(day) for i, day in enumerate(days)})
+    seeds = [[f"m{row:03}" for row in rng.integers(0, 400, size=3)] for _ in range(6)]
+    hits = run(corpus, seeds, window_days=20, cap=cap)
+    for query, line in enumerate(seeds):
+        times = [days[corpus.row_of[id_]] for id_ in line]
+        near = sorted(
+            (int(min(abs(day - t) for t in times)), f"m{i:03}") for i, day in enumerate(days)
+        )
+        expected = [id_ for distance, id_ in near if 0 < distance <= 20]
+        assert ids(corpus, hits, query) == expected[:cap]
+        assert hits.exhausted[query] == (len(expected) <= cap)
