@@ -65,7 +65,8 @@ def show(*, as_rag: bool, as_json: bool, **given: Any) -> None:
         f"{changed} of {len(rows)} settings differ from the defaults; "
         f"config {short_hash(config_hash(config))}"
     )
-    titled(out, title, table(["setting", "value", "default", "allowed", ""], cells))
+    columns = ["setting", "value", "default", "allowed", ""]
+    titled(out, title, table(columns, cells, whole=columns[:1]))
 
 
 @command.command

@@ -96,7 +96,11 @@ def _show_settings(configs: list[Config], out: Console) -> None:
         line(out, "the two configurations are the same")
         out.print()
         return
-    titled(out, "What they set otherwise", table(["setting", "first", "second"], rows))
+    titled(
+        out,
+        "What they set otherwise",
+        table(["setting", "first", "second"], rows, whole=["setting"]),
+    )
 
 
 def _show(found: Difference, limit: int, out: Console) -> None:

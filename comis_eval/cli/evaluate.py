@@ -65,7 +65,7 @@ def command(
     if as_json:
         print_json(file.as_json(evaluation))
     else:
-        show_evaluation(evaluation, config, labelled, added=added, out=console())
+        show_evaluation(evaluation, config, added=added, out=console())
 
 
 def _write(evaluation: Evaluation, path: Path) -> None:

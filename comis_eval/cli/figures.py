@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from rich.console import Console
@@ -12,7 +12,6 @@ from rich.text import Text
 from comis_eval.cli.terminal import WRONG, cell, figure, line, more, short_hash, table, titled
 from comis_eval.config import Config
 from comis_eval.config_file import describe, not_exportable
-from comis_eval.datasets import Dataset
 from comis_eval.evaluation import Evaluation
 from comis_eval.metrics import ALL, STAGES, Mean
 from comis_eval.text import printable
@@ -24,6 +23,7 @@ HEADLINE = (
 
 LEAKS_SHOWN = 10
 _LABEL_CHARS = 24
+_ID_CHARS = 32
 _SHARES = ("over_block", "trust_inversion@5", "untrusted_share@5")
 _COUNTS = {"policy_leak": "queries", "scope_leak": "queries", "laundered": "memories"}
 _DEAD = {
@@ -31,15 +31,13 @@ _DEAD = {
     "vector": "no memory of a query's scope has an embedding; look at embeddings.ids",
     "entity": "memories name no entities, or none that two of them share",
     "temporal": "memories have no occurredAt, or none within rag.lanes.temporal.windowDays",
-    "causal": "links.jsonl ties no memory to one that the other lanes find",
+    "causal": "links.jsonl is not there, or ties no memory to what the search lanes find",
 }
-_DID_NOT_RUN = {"causal": "the dataset has no links.jsonl"}
 
 
 def show_evaluation(
     evaluation: Evaluation,
     config: Config,
-    dataset: Dataset,
     *,
     added: Sequence[str],
     out: Console,
@@ -49,18 +47,18 @@ def show_evaluation(
     Args:
         evaluation: What was measured.
         config: With which settings.
-        dataset: On what; it says which categories count in ``all``.
         added: Metrics to show in the main table beside HEADLINE.
         out: Where to.
     """
     main = [name for name in dict.fromkeys((*HEADLINE, *added)) if name in evaluation.values]
     main += [name for name in evaluation.values if name.startswith("judged@") and name not in main]
-    rows = {_category(name, dataset): row for name, row in evaluation.means.items()}
+    rows = [(_category(name, evaluation), row) for name, row in evaluation.means.items()]
     rest = [name for name in evaluation.values if name not in main and not _on_trust(name)]
     _show_header(evaluation, config, out)
     _show_figures("Figures (n: queries behind the first)", rows, main, out)
     if evaluation.references:
-        _show_figures("The same memories, ranked otherwise", evaluation.references, main, out)
+        others = evaluation.references.items()
+        _show_figures("The same memories, ranked otherwise", others, main, out)
         _show_headroom(evaluation, out)
     _show_rest(evaluation.means[ALL], rest, out)
     _show_lanes(evaluation, config, out)
@@ -103,9 +101,10 @@ def _show_header(evaluation: Evaluation, config: Config, out: Console) -> None:
     out.print()
 
 
-def _category(name: str, dataset: Dataset) -> str:
-    aside = name != ALL and not dataset.headline(name)
-    return f"{name} (not in {ALL})" if aside else name
+def _category(name: str, evaluation: Evaluation) -> str:
+    """Mark a category that the headline figures leave out."""
+    shown = printable(name, limit=_LABEL_CHARS)
+    return shown if name in (ALL, *evaluation.settings["headline"]) else f"{shown} (not in {ALL})"
 
 
 def _on_trust(metric: str) -> bool:
@@ -113,15 +112,17 @@ def _on_trust(metric: str) -> bool:
 
 
 def _show_figures(
-    title: str, rows: Mapping[str, Mapping[str, Mean]], metrics: Sequence[str], out: Console
+    title: str,
+    rows: Collection[tuple[str, Mapping[str, Mean]]],
+    metrics: Sequence[str],
+    out: Console,
 ) -> None:
     """Show one row a label; columns that the terminal has no room for come further down."""
-    labels = [printable(label, limit=_LABEL_CHARS) for label in rows]
-    label_width = max(map(len, labels), default=0)
+    label_width = max((len(label) for label, _ in rows), default=0)
     for number, block in enumerate(_blocks(metrics, out.width - label_width - len("  queries"))):
         cells = [
             (label, str(row[block[0]].n) if block[0] in row else None, *_figures(row, block))
-            for label, row in zip(labels, rows.values(), strict=True)
+            for label, row in rows
         ]
         laid = table(["", "n", *block], cells, numbers=("n", *block))
         titled(out, title if number == 0 else f"{title}, continued", laid)
@@ -160,7 +161,7 @@ def _show_headroom(evaluation: Evaluation, out: Console) -> None:
             f"{figure(found['oracle'])}, {figure(found['oracle'] - here)} above this one",
         )
     for label, value in found.items():
-        if label != "oracle" and value > here:
+        if label != "oracle" and value > here and figure(value) != figure(here):
             line(
                 out,
                 f"reference {label} ranks better: {name} {figure(value)} against {figure(here)}",
@@ -182,8 +183,7 @@ def _show_lanes(evaluation: Evaluation, config: Config, out: Console) -> None:
     rows: list[tuple[object, ...]] = []
     for lane in asked_lanes(config):
         if lane not in evaluation.lanes:
-            why = _DID_NOT_RUN.get(lane, "rag.enabled is false")
-            rows.append((lane, None, cell(f"DID NOT RUN: {why}", style=WRONG)))
+            rows.append((lane, None, cell("DID NOT RUN: rag.enabled is false", style=WRONG)))
         elif lane in evaluation.dead_lanes:
             why = f"DEAD, nothing for any query: {_DEAD[lane]}"
             rows.append((lane, "0", cell(why, style=WRONG)))
@@ -228,8 +228,8 @@ def _show_leaks(evaluation: Evaluation, out: Console) -> None:
         return
     rows = [
         (
-            leak["query_id"],
-            leak["memory_id"],
+            cell(leak["query_id"], limit=_ID_CHARS),
+            cell(leak["memory_id"], limit=_ID_CHARS),
             leak["why"],
             leak["stage"],
             "yes" if leak["why"] in evaluation.enforces else "no",

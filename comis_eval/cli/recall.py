@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from comis_eval.candidates import Rankings
 from comis_eval.cli import options
 from comis_eval.cli.stages import recall_json, show_recall
 from comis_eval.cli.terminal import cell, console, line, more, print_json, progress, table
@@ -23,8 +22,7 @@ from comis_eval.config import Config
 from comis_eval.datasets import Dataset
 from comis_eval.errors import DatasetError
 from comis_eval.pipelines.explain import result
-from comis_eval.pipelines.rank import rank
-from comis_eval.pipelines.retrieval import Retriever
+from comis_eval.pipelines.memory_recall import MemoryRecall
 from comis_eval.text import close_matches, printable
 from comis_eval.types import Query, Tenancy, Turn
 
@@ -126,8 +124,8 @@ def command(
     )
     with progress() as tell:
         retriever = asked.retriever(chosen, tell)
-        first = recalled(retriever, query, config)
-        second = None if other is None else recalled(retriever, query, other)
+        first = MemoryRecall(retriever, config).live(query)
+        second = None if other is None else MemoryRecall(retriever, other).live(query)
 
     grades = _grades(chosen, query)
     parting = None if second is None else first_parting(first, second, 0)
@@ -143,18 +141,6 @@ def command(
     if against is not None:
         _show_parting(parting, against, limit, out)
     show_recall(first, result(first, 0), grades=grades, limit=limit, out=out)
-
-
-def recalled(retriever: Retriever, query: Query, config: Config) -> Rankings:
-    """Answer one query as MemoryRecall.recall does, keeping what every stage gave.
-
-    Raises:
-        LaneError: If a lane could not search.
-        ModelError: If a model that is asked for is missing; a reranker's fault is told in
-            the trace instead.
-    """
-    table = retriever.candidates([query], config)
-    return rank(retriever.rerank_live(table, config), config)
 
 
 def _check_one_question(own: dict[str, object], query_id: str | None) -> None:
@@ -201,7 +187,7 @@ def _posed(
 
 def _asker(dataset: Dataset, tenant: str | None, agent: str | None) -> Tenancy:
     """The most common tenancy that has the tenant and agent named; queries count first."""
-    asking = [query.tenancy.named for query in dataset.queries]
+    asking = [query.tenancy for query in dataset.queries]
     owning = [memory.tenancy for memory in dataset.memories]
     for tenancies in (asking, owning):
         fitting = [t for t in tenancies if tenant in (None, t[0]) and agent in (None, t[1])]
@@ -244,7 +230,7 @@ def _show_question(query: Query, config: Config, out: Console) -> None:
         line(out, f"  earlier, {turn.role}: {turn.text}")
     line(
         out,
-        f"asked by tenant {tenant}, agent {agent or 'none, so default'} at {asked} ({query.now}); "
+        f"asked by tenant {tenant}, agent {agent} at {asked} ({query.now}); "
         f"semantics {config.semantics.preset}",
     )
     out.print()

@@ -133,7 +133,7 @@ def _show_fates(rankings: Rankings, result: RecallResult, limit: int, out: Conso
         f"{result.context_chars} of at most {rag.max_context_chars} characters"
     )
     columns = ["place", "memory", "characters", "so far", "content"]
-    _show(title, columns, rows, limit=max(limit, len(rows)), out=out)
+    _show(title, columns, rows, limit=len(rows), out=out)
 
 
 def _show_taken(

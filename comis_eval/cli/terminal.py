@@ -79,22 +79,25 @@ def table(
     rows: Iterable[Sequence[object]],
     *,
     numbers: Iterable[str] = (),
+    whole: Iterable[str] = (),
 ) -> Table:
     """Lay out rows.
 
     Args:
         columns: One heading a column.
         rows: One cell a column; a Text is taken as it is, anything else by :func:`cell`.
-        numbers: Headings of the columns that are aligned to the right.
+        numbers: Headings of the columns that are aligned to the right and never wrapped.
+        whole: Headings of other columns that are never wrapped.
     """
     laid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     right = set(numbers)
+    unwrapped = right | set(whole)
     for column in columns:
         is_number = column in right
         laid.add_column(
             Text(column),
             justify="right" if is_number else "left",
-            no_wrap=is_number,
+            no_wrap=column in unwrapped,
             overflow="fold",
         )
     for row in rows:

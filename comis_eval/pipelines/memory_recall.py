@@ -64,6 +64,10 @@ class MemoryRecall:
             LaneError: If a lane could not search. A reranker's fault is never raised; it
                 stands in the result.
         """
+        return result(self.live(query), 0, delimiter=self.delimiter)
+
+    def live(self, query: Query) -> Rankings:
+        """What :meth:`recall` is told from: every stage of the one answer."""
         table = self.retriever.candidates([query], self.config)
         table = self.retriever.rerank_live(table, self.config, clock=self.clock)
-        return result(rank(table, self.config), 0, delimiter=self.delimiter)
+        return rank(table, self.config)

@@ -84,9 +84,7 @@ def convex(
     return _normalised(fused, total)
 
 
-def join(
-    inner: Scores, lists: Sequence[Ranks], weights: Sequence[float], *, k: int = 60
-) -> Scores:
+def join(inner: Scores, lists: Sequence[Ranks], weights: Sequence[float], *, k: int = 60) -> Scores:
     """The second fusion of nested semantics: the searched list beside the spread lanes.
 
     Args:

@@ -81,9 +81,10 @@ def proof(strength: Floats, confidence: Floats, age: Floats) -> Floats:
     """
     trusted = np.ones(np.shape(strength))
     known = ~np.isnan(confidence)
-    decayed = [c * 0.5 ** (a / HALF_LIFE_DAYS) for c, a in zip(
-        confidence[known].tolist(), age[known].tolist(), strict=True
-    )]
+    decayed = [
+        c * 0.5 ** (a / HALF_LIFE_DAYS)
+        for c, a in zip(confidence[known].tolist(), age[known].tolist(), strict=True)
+    ]
     trusted[known] = decayed
     return NEUTRAL + (strength - NEUTRAL) * trusted
 
@@ -96,9 +97,7 @@ def usefulness(used: Floats, ignored: Floats) -> Floats:
 
 def factors(signals: Signals, alphas: Alphas) -> list[Floats]:
     """One factor a signal, ``1 + alpha x (signal - 0.5)``, in the order of multiplication."""
-    return [
-        1.0 + alpha * (signal - NEUTRAL) for signal, alpha in zip(signals, alphas, strict=True)
-    ]
+    return [1.0 + alpha * (signal - NEUTRAL) for signal, alpha in zip(signals, alphas, strict=True)]
 
 
 def boost(base: Floats, signals: Signals, alphas: Alphas) -> Floats:

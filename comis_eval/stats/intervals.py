@@ -14,8 +14,8 @@ from comis_eval.stats.groups import ROUNDING, Codes, Floats, Labels, group_sums,
 
 IntervalKind = Literal["bca", "percentile", "unchanged", "undefined"]
 
-_CELLS = 1 << 20
-"""Most drawn groups in a chunk: about 32 MB with their counts."""
+_CELLS = 1 << 21
+"""Most drawn groups in a chunk: about 64 MB with their counts."""
 
 
 class Interval(NamedTuple):

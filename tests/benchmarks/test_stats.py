@@ -63,7 +63,8 @@ def test_sign_flips(benchmark, differences):
         warmup_rounds=1,
     )
 
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=4 * 0.5 / np.sqrt(TIMED))
+    # scipy doubles the smaller tail, so its p is off by up to 1 / sqrt(resamples) at one sigma.
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=4 / np.sqrt(TIMED))
     if benchmark.stats is None:  # the suite runs without timing
         return
     speedup = their_time / benchmark.stats.stats.min

@@ -14,7 +14,7 @@ from comis_eval.text import printable
 from comis_eval.types import Candidate, Fate, Tenancy, TrustLevel
 from tests import strategies
 from tests.builders import DAY, NOW, memory
-from tests.cli.world import HOSTILE, asked, document, error, is_tame, output, world
+from tests.cli.world import HOSTILE, document, error, is_tame, output
 from tests.pipelines.test_batch import pipeline
 from tests.tables import table
 
@@ -82,12 +82,15 @@ def test_a_query_of_the_dataset_comes_with_its_turns_and_grades(dataset):
 
 
 def test_a_relevant_memory_that_no_lane_found_is_named(dataset):
-    other = ("--set", "semantics.queryContextTurns=0", "--set", "semantics.laneDepth=1")
-    told = output("recall", dataset, "--query-id", "q-hot", "--lanes", "fts", *other)
-    assert "relevant (grade 3), but no lane returned it" not in told
-    lost = output("recall", dataset, "--query-id", "q-tax", *FTS, "--set", "rag.enabled=false")
-    assert "relevant (grade 3), but no lane returned it: tax" in lost
-    assert "nothing (rag.enabled is false)" in lost
+    lost = "relevant (grade 3), but no lane returned it: "
+    assert lost not in output("recall", dataset, "--query-id", "q-tax", *FTS)
+    shallow = output(
+        "recall", dataset, "--query-id", "q-hot", *FTS, "--set", "semantics.laneDepth=1"
+    )
+    assert f"{lost}kiln-hot" in shallow
+    off = output("recall", dataset, "--query-id", "q-tax", *FTS, "--set", "rag.enabled=false")
+    assert f"{lost}tax" in off
+    assert "nothing (rag.enabled is false)" in off
 
 
 def test_the_asker_is_the_most_common_one_that_fits(dataset):
@@ -172,14 +175,19 @@ A, B = memory("a", "x" * 40), memory("b", "y" * 500)
 @pytest.mark.parametrize(
     ("memory_id", "parts", "memories", "expected"),
     [
-        ("a", {}, (A, B), "place 1, 77 characters"),
-        ("a", {"semantics.inline_min_score": 0.5}, (A, B), "beside the message: final 0.9"),
+        ("a", {}, (A, B), "place 1, 76 characters"),
+        (
+            "a",
+            {"semantics.inline_min_score": 0.5},
+            (A, B),
+            "beside the message: final 1 >= inlineMinScore 0.5",
+        ),
         ("b", {"rag.min_score": 0.99}, (A, B), "fused 0.9839 < rag.minScore 0.99"),
         (
             "b",
-            {"rag.min_score": 0.95, "semantics.min_score_on": "final"},
+            {"rag.min_score": 0.99, "semantics.min_score_on": "final"},
             (A, B),
-            "final 0.9347 < rag.minScore 0.95",
+            "final 0.9839 < rag.minScore 0.99",
         ),
         (
             "b",
@@ -192,7 +200,7 @@ A, B = memory("a", "x" * 40), memory("b", "y" * 500)
             "b",
             {"rag.max_context_chars": 400},
             (A, B),
-            "537 characters on top of 171 exceed rag.maxContextChars 400",
+            "536 characters on top of 170 exceed rag.maxContextChars 400",
         ),
         ("b", {"rag.max_results": 1}, (A, B), "rag.maxResults 1 was reached before it"),
         (
@@ -251,10 +259,3 @@ def test_every_candidate_of_any_recall_has_a_reason(dataset: Dataset, config: Co
 
 def test_hostile_text_in_a_query_is_shown(dataset):
     assert is_tame(output("recall", dataset, HOSTILE, *FTS, "--turn", HOSTILE))
-
-
-def test_a_query_without_an_agent_says_who_is_asked(tmp_path):
-    queries = [asked("kiln", "q", tenancy=Tenancy("default", None), answerable=False)]
-    folder = world(tmp_path, [memory("m", "kiln")], queries, {})
-    told = output("recall", folder, "--query-id", "q", *FTS)
-    assert "agent none, so default" in told

@@ -36,9 +36,7 @@ class HashReranker:
 
 
 def pipeline(dataset: Dataset, config: Config) -> MemoryRecall:
-    retriever = Retriever(
-        dataset, embedder=HashingEmbedder(8), reranker=HashReranker(), cache=None
-    )
+    retriever = Retriever(dataset, embedder=HashingEmbedder(8), reranker=HashReranker(), cache=None)
     return MemoryRecall(retriever, config, delimiter=lambda: "a" * 24)
 
 

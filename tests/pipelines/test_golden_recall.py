@@ -35,9 +35,7 @@ class GivenEntities:
         if asked:
             self.calls.append({"seedIds": asked, "cap": cap})
         rows = np.array(self.rows[:cap] if asked else [], dtype=np.int32)
-        return LaneHits(
-            np.array([0, len(rows)]), rows, np.zeros(len(rows)), np.ones(1, dtype=bool)
-        )
+        return LaneHits(np.array([0, len(rows)]), rows, np.zeros(len(rows)), np.ones(1, dtype=bool))
 
 
 def config_of(case: dict[str, Any]) -> Config:

@@ -276,9 +276,7 @@ def test_an_external_memory_is_wrapped_unless_it_really_is() -> None:
 def test_two_recalls_leave_the_prompt_before_them_untouched() -> None:
     prefix = "You are an agent.\n"
     memories = [memory("a"), memory("b")]
-    prompts = [
-        prefix + ranked(memories, config(), fts=[first])[1].section for first in ("a", "b")
-    ]
+    prompts = [prefix + ranked(memories, config(), fts=[first])[1].section for first in ("a", "b")]
     assert prompts[0] != prompts[1]
     assert all(prompt.startswith(prefix) for prompt in prompts)
 

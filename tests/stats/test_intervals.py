@@ -164,6 +164,18 @@ def test_turning_the_sign_turns_the_interval():
     np.testing.assert_allclose([turned_low, turned_high], [-high, -low])
 
 
+def test_acceleration_of_two_strata_worked_by_hand():
+    # Half of the weight each. x: 0, 0, 3 deviate by -1, -1, 2; each weighs 1/6: cubes 6/216,
+    # squares 6/36. y: 0, 2 deviate by -1, 1; each weighs 1/4: cubes 0, squares 2/16.
+    layout = intervals._layout(np.arange(5), np.array([0, 0, 0, 1, 1]))
+    shares = np.array([[1 / 6]] * 3 + [[1 / 4]] * 2)
+    sums = shares * np.array([[0.0], [0.0], [3.0], [0.0], [2.0]])
+
+    acceleration = intervals._acceleration(sums, shares, layout)
+
+    np.testing.assert_allclose(acceleration, [(1 / 36) / (6 * (7 / 24) ** 1.5)])
+
+
 def test_bca_gives_way_where_it_degenerates():
     tails = (0.025, 0.975)
 
@@ -194,7 +206,6 @@ def test_unusable_options_are_named(options, message):
         interval([0.0, 1.0], **options)
 
 
-@pytest.mark.slow
 def test_intervals_hold_the_true_mean_as_often_as_they_say():
     """Skewed changes, groups of unequal size in two categories, macro weights."""
     rng = np.random.default_rng(10)

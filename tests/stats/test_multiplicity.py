@@ -149,7 +149,6 @@ def test_family_wise_error_of_eighteen_columns_in_groups_of_four():
     assert alarms / 500 <= 0.07
 
 
-@pytest.mark.slow
 def test_a_column_of_large_values_does_not_drown_a_real_effect():
     """nDCG gains 0.1 with a spread of 0.35; context_chars wanders by 800, without meaning."""
     rng = np.random.default_rng(0)

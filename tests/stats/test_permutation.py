@@ -159,7 +159,6 @@ def test_an_unknown_alternative_is_named():
         p_of([1, 2], alternative="larger")
 
 
-@pytest.mark.slow
 def test_flips_by_group_hold_their_level_where_flips_by_query_do_not():
     """Groups of 4 paraphrases that move together, no true change, 1,000 builds."""
     rng = np.random.default_rng(0)
@@ -176,7 +175,6 @@ def test_flips_by_group_hold_their_level_where_flips_by_query_do_not():
     assert alarms["query"] / 1_000 >= 0.2
 
 
-@pytest.mark.slow
 def test_a_loss_of_five_points_in_five_hundred_queries_is_caught():
     """2% of queries gain a hit, 7% lose one: exact power 96.3% at a two-sided 5%."""
     rng = np.random.default_rng(0)

@@ -63,6 +63,16 @@ def test_floor_is_what_the_best_of_many_gains_by_luck():
     assert floor.percentile_95 == pytest.approx(np.quantile(gained, 0.95), rel=0.1)
 
 
+def test_flips_are_enumerated_when_no_more_than_asked_for():
+    trials = np.random.default_rng(3).normal(size=(10, 4))
+
+    def floor(flips, seed):
+        return selection_floor(trials, range(10), flips=flips, seed=seed)
+
+    assert floor(1024, 0) == floor(1024, 1)
+    assert floor(1023, 0) != floor(1023, 1)
+
+
 def test_one_standard_error_worked_by_hand():
     # Best: mean 2, error 1/sqrt 3 = 0.577; trials down to 1.423 are as good.
     best = np.array([1.0, 2.0, 3.0])
