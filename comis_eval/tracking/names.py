@@ -59,6 +59,4 @@ def _escaped(name: str, tail: str, kept: re.Pattern[str]) -> str:
 
 
 def _is_plain_path(name: str) -> bool:
-    return (
-        posixpath.normpath(name) == name and not name.startswith(("/", "..")) and name != "."
-    )
+    return posixpath.normpath(name) == name and not name.startswith(("/", "..")) and name != "."

@@ -16,7 +16,9 @@ from comis_eval.tracking.place import Place
 from comis_eval.tracking.records import Parent, Run, as_json
 from comis_eval.tracking.recorder import Outcome
 
-_START = "import sys; sys.path[:] = sys.argv[1:]; from comis_eval.tracking.process import main; main()"
+_START = (
+    "import sys; sys.path[:] = sys.argv[1:]; from comis_eval.tracking.process import main; main()"
+)
 _CHUNK = 1 << 16
 _LAST_WORDS = 2000
 _DROPPED = ("MLFLOW_TRACKING_URI", "MLFLOW_ENABLE_WORKSPACES", "_MLFLOW_TESTING_TELEMETRY")
@@ -61,6 +63,7 @@ class Writer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words,
+            bufsize=0,
             env={**_MILDER, **kept, **_ENVIRONMENT},
             start_new_session=True,  # Ctrl-C is for the search; what is logged stays whole
         )
@@ -112,6 +115,8 @@ class Writer:
         return self._outcome
 
     def _tell(self, message: dict[str, Any]) -> None:
+        if self._input.closed:
+            return  # it has died; finish says so
         self._unsent += json.dumps(message).encode() + b"\n"
         self._exchange(wait=False)
 
@@ -121,9 +126,7 @@ class Writer:
             if wait and not self._unsent:
                 self._close_input()
             writing = [] if self._input.closed or not self._unsent else [self._input]
-            readable, writable, _ = select.select(
-                [self._replies], writing, [], None if wait else 0
-            )
+            readable, writable, _ = select.select([self._replies], writing, [], None if wait else 0)
             if writable:
                 self._send()
             if readable:
