@@ -14,8 +14,8 @@ Read records, then tracker, writer and process (two ends of a pipe), recorder, s
 
 from comis_eval.tracking.names import mlflow_name
 from comis_eval.tracking.place import dashboard_command
-from comis_eval.tracking.records import Logged, Parent, Point, Run, TrackedDataset
 from comis_eval.tracking.recorder import Outcome
+from comis_eval.tracking.records import Logged, Parent, Point, Run, TrackedDataset
 from comis_eval.tracking.tracker import SweepLog, Tracker
 
 __all__ = [

@@ -6,7 +6,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -63,6 +63,7 @@ def create(path: Path, artifact_root: Path) -> None:
         stem = f".{path.name}.partial"
         for left in path.parent.glob(f"{stem}*"):
             left.unlink()
+        artifact_root.mkdir(mode=0o700, parents=True, exist_ok=True)
         partial = path.with_name(f"{stem}-{os.getpid()}")
         _build(partial, artifact_root)
         partial.replace(path)
@@ -76,7 +77,8 @@ def _build(path: Path, artifact_root: Path) -> None:
     event.listen(Engine, "connect", _hasty)
     try:
         with _quiet("mlflow", "alembic"):
-            store = SqlAlchemyStore(f"sqlite:///{path}", artifact_root.as_uri())
+            made: Any = SqlAlchemyStore  # typed only in part
+            store = made(f"sqlite:///{path}", artifact_root.as_uri())
         store.engine.dispose()
     finally:
         event.remove(Engine, "connect", _hasty)
@@ -116,6 +118,15 @@ def _write_ahead(connection: Any, record: Any) -> None:  # noqa: ARG001
         return
     if mode == "wal":
         connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def settle(path: Path) -> None:
+    """Move what was written ahead into the file itself, unless others are at work on it."""
+    with (
+        suppress(sqlite3.Error),  # it is safe where it is, only in two files
+        closing(sqlite3.connect(path, timeout=1.0)) as database,
+    ):
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ parent: when the lines stop it finishes what it was given.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -15,11 +16,12 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from comis_eval.tracking.place import Place
-from comis_eval.tracking.records import Parent, parent_of, run_of
 from comis_eval.tracking.recorder import Recorder
+from comis_eval.tracking.records import Parent, parent_of, run_of
 
 _REPORT_SECONDS = 0.5
 
@@ -59,14 +61,10 @@ def _messages(lines: IO[bytes]) -> Iterator[Any]:
 
 
 def _place_of(opening: dict[str, Any]) -> Place:
-    from pathlib import Path
-
     root, database = opening["artifact_root"], opening["database"]
     return Place(opening["uri"], root and Path(root), database and Path(database))
 
 
 def _reply(replies: IO[str], message: dict[str, Any]) -> None:
-    try:
-        print(json.dumps(message), file=replies, flush=True)  # noqa: T201 (the replies are the output)
-    except BrokenPipeError:
-        pass  # nobody is left to be told
+    with contextlib.suppress(BrokenPipeError):  # nobody is left to be told
+        print(json.dumps(message), file=replies, flush=True)

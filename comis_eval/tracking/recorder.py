@@ -113,6 +113,8 @@ class Recorder:
         traceback: TracebackType | None,
     ) -> None:
         """Let the next recorder of this sweep in."""
+        if self._store is not None:
+            self._store.settle()
         self._held.close()
 
     def _open(self, store: Store) -> None:

@@ -6,12 +6,14 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
 from comis_eval.errors import TrackingError
 from comis_eval.text import mask_credentials, printable
 from comis_eval.tracking import database
+from comis_eval.tracking.locks import locked
 from comis_eval.tracking.place import Place
 from comis_eval.tracking.records import Point, TrackedDataset
 
@@ -21,6 +23,7 @@ BACKOFF_SECONDS = (0.5, 2.0, 8.0)
 CONTEXT = "evaluation"
 LONGEST_DIGEST = 36
 _PAGE = 1000
+_CONNECT_SECONDS = 120.0
 _FINAL = frozenset(
     (
         "CUSTOMER_UNAUTHORIZED", "ENDPOINT_NOT_FOUND", "INVALID_PARAMETER_VALUE", "INVALID_STATE",
@@ -79,19 +82,17 @@ class Store:
             database.check(place.database)
             database.create(place.database, place.artifact_root)
             database.tune()
-
-        def connected(again: bool) -> Any:  # noqa: ARG001
-            return MlflowClient(tracking_uri=place.uri)
-
         try:
-            self._client = self._retried(connected)
+            with locked(place.lock_file("connect"), wait_seconds=_CONNECT_SECONDS):
+                # a PostgreSQL database gets its tables here: one process at a time
+                self._client = self._retried(lambda: MlflowClient(tracking_uri=place.uri))
+                self._experiment_id = self._retried(lambda: self._experiment(experiment))
         except ImportError as error:
             raise TrackingError(
                 f"{place.shown}: {error}; for PostgreSQL: pip install 'comis_eval[postgres]'"
             ) from error
-        self._experiment_id = self._retried(lambda again: self._experiment(experiment, again))
 
-    def _experiment(self, name: str, again: bool) -> str:
+    def _experiment(self, name: str) -> str:
         root = self._place.artifact_root
         location = None if root is None else root.as_uri()
         found = self._client.get_experiment_by_name(name)
@@ -99,10 +100,9 @@ class Store:
             try:
                 return str(self._client.create_experiment(name, artifact_location=location))
             except self._stumbles:
-                # another process may have made it in between
-                if again or self._client.get_experiment_by_name(name) is None:
+                found = self._client.get_experiment_by_name(name)
+                if found is None:  # nobody else made it in between
                     raise
-                return self._experiment(name, again=True)
         if found.lifecycle_stage != "active":
             raise TrackingError(
                 f"the experiment {printable(name)!r} was deleted in MLflow; restore it with "
@@ -118,7 +118,7 @@ class Store:
 
     def search(self, tag: str, value: str) -> list[Found]:
         """The runs with this tag, oldest first."""
-        return self._retried(lambda again: list(self._pages(f"tags.`{tag}` = '{value}'")))  # noqa: ARG005
+        return self._retried(lambda: list(self._pages(f"tags.`{tag}` = '{value}'")))
 
     def _pages(self, filter_string: str) -> Iterator[Found]:
         token = None
@@ -177,13 +177,14 @@ class Store:
         from mlflow.entities import Metric, Param, RunTag
 
         known = run_id
-        created = False
+        tried = created = False
 
-        def attempt(again: bool) -> str:
-            nonlocal known, created
-            if known is None and again:
+        def attempt() -> str:
+            nonlocal known, tried, created
+            if known is None and tried:
                 known = find()
             if known is None:
+                tried = True
                 made = self._client.create_run(
                     self._experiment_id, start_time=started_ms, tags=dict(tags), run_name=name
                 )
@@ -202,6 +203,11 @@ class Store:
 
         return self._retried(attempt)
 
+    def settle(self) -> None:
+        """Leave an SQLite file that can be copied by itself."""
+        if self._place.database is not None:
+            database.settle(self._place.database)
+
     def add_dataset(self, run_id: str, dataset: TrackedDataset) -> None:
         """Say what the run measured on; MLflow's digest holds the start of the fingerprint."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
@@ -219,7 +225,7 @@ class Store:
             ),
         )
         put = [DatasetInput(given, [InputTag("mlflow.data.context", CONTEXT)])]
-        self._retried(lambda again: self._client.log_inputs(run_id, put))  # noqa: ARG005
+        self._retried(lambda: self._client.log_inputs(run_id, put))
 
     def add_curves(self, run_id: str, curves: Mapping[str, Sequence[Point]]) -> None:
         """Log metrics over steps; names are MLflow's, values finite."""
@@ -232,7 +238,7 @@ class Store:
         ]
         for start in range(0, len(points), _PAGE):
             batch = points[start : start + _PAGE]
-            self._retried(lambda again, batch=batch: self._client.log_batch(run_id, batch))  # noqa: ARG005
+            self._retried(partial(self._client.log_batch, run_id, batch))
 
     def add_artifact(self, run_id: str, name: str, file: Path) -> None:
         """Upload a file under a path of our choice.
@@ -251,20 +257,18 @@ class Store:
             if file.name != path.name:  # MLflow names an artifact after its file
                 named = Path(aside) / path.name
                 named.symlink_to(file.absolute())
-            self._retried(lambda again: self._client.log_artifact(run_id, str(named), folder))  # noqa: ARG005
+            self._retried(lambda: self._client.log_artifact(run_id, str(named), folder))
 
-    def _retried(self, attempt: Callable[[bool], T]) -> T:
-        """Call until it works; the argument says whether an earlier call may have."""
-        for number, pause in enumerate((*self._backoff, None)):
+    def _retried(self, attempt: Callable[[], T]) -> T:
+        for number, pause in enumerate((*self._backoff, None), start=1):
             try:
-                return attempt(number > 0)
+                return attempt()
             except self._stumbles as error:
                 if getattr(error, "error_code", None) in _FINAL:
                     raise TrackingError(_said(error)) from None
                 if pause is None:
-                    raise StoreLostError(
-                        f"no success in {number + 1} attempts: {_said(error)}"
-                    ) from None
+                    said = f"no success in {number} attempts: {_said(error)}"
+                    raise StoreLostError(said) from None
                 time.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 

@@ -12,8 +12,8 @@ from comis_eval.errors import TrackingError
 from comis_eval.text import printable
 from comis_eval.tracking import database
 from comis_eval.tracking.place import Place, place_of
-from comis_eval.tracking.records import Logged, Parent, Run, best, top_of
 from comis_eval.tracking.recorder import Outcome
+from comis_eval.tracking.records import Logged, Parent, Run, best, top_of
 from comis_eval.tracking.store import BACKOFF_SECONDS
 from comis_eval.tracking.writer import Writer
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from comis_eval.text import printable
 from comis_eval.tracking.place import Place
-from comis_eval.tracking.records import Parent, Run, as_json
 from comis_eval.tracking.recorder import Outcome
+from comis_eval.tracking.records import Parent, Run, as_json
 
 _START = (
     "import sys; sys.path[:] = sys.argv[1:]; from comis_eval.tracking.process import main; main()"

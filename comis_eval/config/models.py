@@ -12,10 +12,8 @@ Example: ``Config().evolve(**{"rag.min_score": 0.0}).rag.min_score`` is ``0.0``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, TypeGuard, get_origin
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -30,11 +28,8 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from comis_eval.errors import ConfigError
-from comis_eval.text import closest, is_secret_name, mask_credentials, printable, sha256_text
+from comis_eval.text import is_secret_name, mask_credentials, sha256_text
 from comis_eval.types import TrustLevel
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 MAX_INTEGER = 2**53 - 1
 """Largest integer a configuration may hold: beyond it JSON numbers lose exactness."""
@@ -418,6 +413,10 @@ class Config(Settings):
         Raises:
             ConfigError: If a path is unknown; or if values are not allowed, all of them at once.
         """
+        # Paths and faults are told from these very models, so they cannot be imported first.
+        from comis_eval.config.faults import faults
+        from comis_eval.config.knobs import differences, find_knob, put
+
         tree = self.model_dump()
         if "semantics.preset" in parts:
             row = preset(self.semantics.preset).model_dump()
@@ -451,42 +450,6 @@ def config_hash(config: Config) -> str:
     return sha256_text(canonical)
 
 
-def put(tree: dict[str, Any], keys: Sequence[str], value: object) -> None:
-    """Set one value of a nested mapping; mappings that lack on the way are made.
-
-    Mappings on the way are copied first: they may stand elsewhere too.
-
-    Raises:
-        ConfigError: If the path leads through a value that is no mapping.
-    """
-    node = tree
-    for depth, key in enumerate(keys[:-1], start=1):
-        inner = node.get(key, {})
-        if not isinstance(inner, Mapping):
-            path, above = (printable(".".join(part)) for part in (keys, keys[:depth]))
-            raise ConfigError(f"{path}: {above} is {shown(inner)}, it has no parts")
-        node[key] = dict(inner)
-        node = node[key]
-    node[keys[-1]] = value
-
-
-def differences(tree: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a nested mapping whose values differ from the reference's.
-
-    Example: ``{"a": 1, "b": {"c": 2, "d": 3}}`` against ``{"a": 1, "b": {"c": 2, "d": 4}}``
-    gives ``{"b": {"d": 3}}``. Empty mappings are left out.
-    """
-    found: dict[str, Any] = {}
-    for key, value in tree.items():
-        other = reference[key]
-        if isinstance(value, Mapping) and isinstance(other, Mapping) and other:
-            if inner := differences(value, other):
-                found[key] = inner
-        elif value != other:
-            found[key] = value
-    return found
-
-
 def _masked(value: Any, name: str = "") -> Any:
     if isinstance(value, dict):
         return {key: _masked(inner, key) for key, inner in value.items()}
@@ -495,224 +458,3 @@ def _masked(value: Any, name: str = "") -> Any:
     if isinstance(value, str):
         return "***" if is_secret_name(name) else mask_credentials(value)
     return value
-
-
-class Knob(NamedTuple):
-    """One step of a dotted path: the name of a field in Python and its key in files."""
-
-    name: str
-    key: str
-
-
-class Setting(NamedTuple):
-    """A value of the configuration that has no parts, and what help there is on it."""
-
-    path: tuple[Knob, ...]
-    description: str
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The path as files spell it."""
-        return tuple(knob.key for knob in self.path)
-
-
-@cache
-def settings() -> tuple[Setting, ...]:
-    """Every value of a configuration, in file order."""
-    return tuple(_settings(Config, ()))
-
-
-def _settings(part: type[Settings], above: tuple[Knob, ...]) -> Iterator[Setting]:
-    for name, field in part.model_fields.items():
-        path = (*above, Knob(name, field.alias or name))
-        if _is_part(field.annotation):
-            yield from _settings(field.annotation, path)
-        else:
-            yield Setting(path, field.description or "")
-
-
-def _is_part(annotation: Any) -> TypeGuard[type[Settings]]:
-    return isinstance(annotation, type) and issubclass(annotation, Settings)
-
-
-@cache
-def find_knob(path: str) -> tuple[Knob, ...]:
-    """The steps of a dotted path, whose parts may be spelled as in files or as in Python.
-
-    Raises:
-        ConfigError: If there is no such path; the message names it and what comes close.
-    """
-    steps: list[Knob] = []
-    inside: Any = Config
-    for part in path.split("."):
-        keys = tuple(step.key for step in steps)
-        if not _is_part(inside) and get_origin(inside) is not dict:
-            where, above = printable(path, limit=120), ".".join(keys)
-            raise ConfigError(f"{where}: {above} holds one value, it has no parts")
-        step = _step(inside, part)
-        if step is None:
-            raise ConfigError(f"{printable(path, limit=120)}: {_unknown((*keys, part))}")
-        knob, inside = step
-        steps.append(knob)
-    return tuple(steps)
-
-
-def _step(inside: Any, part: str) -> tuple[Knob, Any] | None:
-    """Where a part of a path leads, from a part of the configuration or a free mapping."""
-    if get_origin(inside) is dict:
-        return Knob(part, part), inside
-    for name, field in inside.model_fields.items():
-        if part in (name, field.alias):
-            return Knob(name, field.alias or name), field.annotation
-    return None
-
-
-class Fault(NamedTuple):
-    """What is wrong with one key of a configuration."""
-
-    keys: tuple[str, ...]
-    text: str
-
-    @property
-    def path(self) -> str:
-        """Where it is, dotted, as files spell it; safe to print."""
-        return ".".join(printable(key, limit=80) for key in self.keys)
-
-
-def faults(error: ValidationError) -> list[Fault]:
-    """All that is wrong with a configuration, one fault a key, in words for its author."""
-    found: dict[tuple[str, ...], str] = {}
-    for detail in error.errors(include_url=False):
-        keys = _keys(detail["loc"], unknown=detail["type"] in _UNKNOWN)
-        found.setdefault(keys, _explain(detail, keys))
-    return [Fault(keys, text) for keys, text in found.items()]
-
-
-_UNKNOWN = ("extra_forbidden", "invalid_key")
-
-
-def _keys(location: tuple[int | str, ...], *, unknown: bool) -> tuple[str, ...]:
-    """The part of an error's location that its author wrote: pydantic adds names of types."""
-    if unknown:
-        return (*_keys(location[:-1], unknown=False), str(location[-1]))
-    keys: list[str] = []
-    inside: Any = Config
-    for part in location:
-        step = _step(inside, str(part)) if _is_part(inside) else None
-        if step is None:
-            if get_origin(inside) in (dict, tuple):
-                keys.append(str(part))
-            break
-        knob, inside = step
-        keys.append(knob.key)
-    return tuple(keys)
-
-
-def _explain(detail: ErrorDetails, keys: tuple[str, ...]) -> str:
-    if detail["type"] in _UNKNOWN:
-        return _unknown(keys)
-    if detail["loc"] and detail["loc"][-1] == "[key]":
-        return "keys must be text"
-    found = shown(detail["input"])
-    if detail["type"] == "value_error":
-        return f"{detail['ctx']['error']}, got {found}"
-    may_be = allowed(keys)
-    if detail["type"] == "less_than_equal" and may_be.startswith("an integer"):
-        may_be = f"{may_be} and at most {MAX_INTEGER} (2^53 - 1)"
-    return f"must be {may_be}, got {found}"
-
-
-def _unknown(keys: tuple[str, ...]) -> str:
-    *above, key = keys
-    siblings = _schema(tuple(above)).get("properties", {})
-    near = [".".join((*above, name)) for name in closest(key, siblings)]
-    elsewhere = [".".join(s.keys) for s in settings() if closest(key, s.keys[-1:], cutoff=1.0)]
-    if options := list(dict.fromkeys(near + elsewhere))[:3]:
-        return f"unknown key; did you mean {' or '.join(options)}?"
-    return f"unknown key; allowed here: {', '.join(siblings)}"
-
-
-def shown(value: object) -> str:
-    """A value somebody gave, as YAML would have it, short and safe to print."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, str):
-        return f"'{printable(mask_credentials(value), limit=60)}'"
-    if isinstance(value, int) and value.bit_length() > 64:
-        return f"an integer of {value.bit_length()} bits"
-    if isinstance(value, int | float):
-        return repr(value) if isfinite(value) else f".{value}"
-    return _CONTAINERS.get(type(value), type(value).__name__)
-
-
-_CONTAINERS: dict[type, str] = {dict: "a mapping", list: "a list", tuple: "a list"}
-
-
-def allowed(keys: tuple[str, ...]) -> str:
-    """What the value at a path, spelled as in files, may be: "an integer > 0"."""
-    return _allowed(_schema(keys))
-
-
-def _allowed(node: Mapping[str, Any]) -> str:
-    if "anyOf" in node:
-        return " or ".join(_allowed(_resolved(option)) for option in node["anyOf"])
-    if "enum" in node:
-        return f"one of {', '.join(node['enum'])}"
-    if "const" in node:
-        return str(node["const"])
-    kind = node.get("type", "any")
-    if kind in ("integer", "number"):
-        return f"{_KINDS[kind]} {_range(node)}"
-    if kind == "array":
-        of = _allowed(_resolved(node["items"])).removeprefix("one of ")
-        return f"a list of {of} ({'not' if node.get('minItems') else 'may be'} empty)"
-    return _KINDS[kind]
-
-
-_KINDS = {
-    "any": "text, a finite number, true, false, null, a list or a mapping",
-    "boolean": "true or false",
-    "integer": "an integer",
-    "null": "null",
-    "number": "a number",
-    "object": "a mapping",
-    "string": "text",
-}
-
-
-def _range(node: Mapping[str, Any]) -> str:
-    if node.get("maximum", MAX_INTEGER) != MAX_INTEGER:
-        return f"in [{node['minimum']:g}, {node['maximum']:g}]"
-    if "exclusiveMinimum" in node:
-        return f"> {node['exclusiveMinimum']:g}"
-    return f">= {node['minimum']:g}"
-
-
-@cache
-def _whole_schema() -> dict[str, Any]:
-    return Config.model_json_schema(by_alias=True)
-
-
-def _resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    if "$ref" in node:
-        resolved: Mapping[str, Any] = _whole_schema()["$defs"][node["$ref"].rpartition("/")[2]]
-        return resolved
-    return node
-
-
-def _schema(keys: tuple[str, ...]) -> Mapping[str, Any]:
-    """The JSON schema of what stands at a path."""
-    node: Mapping[str, Any] = _whole_schema()
-    for key in keys:
-        node = _inner(node, key) or {}
-    return node
-
-
-def _inner(node: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
-    if key in node.get("properties", {}):
-        return _resolved(node["properties"][key])
-    if "items" in node and key.isdecimal():
-        return _resolved(node["items"])
-    if isinstance(node.get("additionalProperties"), Mapping):
-        return _resolved(node["additionalProperties"])
-    return None

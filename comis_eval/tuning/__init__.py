@@ -1,0 +1,1 @@
+"""The search for better settings: what may vary, the study, its journal, its workers."""
