@@ -27,7 +27,7 @@ class Interval(NamedTuple):
 
     low: Floats
     high: Floats
-    kind: list[IntervalKind]
+    kind: tuple[IntervalKind, ...]
 
 
 class _Strata(NamedTuple):
@@ -92,8 +92,8 @@ def bootstrap_ci(
         kind[column] = "unchanged"
     for members, alike in _by_support(grouped.weights > 0, moved & (grouped.n_groups >= 2)):
         layout = _layout(members, stratum[members])
-        sums, shares = grouped.sums[np.ix_(layout.order, alike)], grouped.weights[:, alike]
-        shares = shares[layout.order]
+        rows = np.ix_(layout.order, alike)
+        sums, shares = grouped.sums[rows], grouped.weights[rows]
         means = _resampled(sums, shares, layout, resamples, seed)
         acceleration = _acceleration(sums, shares, layout)
         for at, column in enumerate(alike):
@@ -101,7 +101,7 @@ def bootstrap_ci(
             low[column], high[column], kind[column] = _ends(
                 means[:, at], float(sums[:, at].sum()), acceleration[at], scale, confidence
             )
-    return Interval(low, high, kind)
+    return Interval(low, high, tuple(kind))
 
 
 def _most_common(codes: Codes, strata: Labels | None) -> Codes:

@@ -42,7 +42,7 @@ class Suggests(Protocol):
 
 
 class Knob(NamedTuple):
-    """A setting that may vary. Made by :func:`knob`, which checks what it is given.
+    """A setting that may vary. Made by :func:`read_knob`, which checks what it is given.
 
     Attributes:
         path: Dotted, as files spell it.
@@ -88,9 +88,7 @@ class Knob(NamedTuple):
 
     def active(self, values: Mapping[str, Value]) -> bool:
         """Whether it counts, given the values of the knobs before it."""
-        return all(
-            path in values and is_one_of(values[path], wanted) for path, wanted in self.when
-        )
+        return all(path in values and is_one_of(values[path], wanted) for path, wanted in self.when)
 
     def contains(self, value: Value) -> bool:
         """Whether the sampler could propose this value: in range, and on the step."""
@@ -157,10 +155,10 @@ _NEVER_UNDER = {
 }
 
 
-def knob(path: str, given: Mapping[str, Any] | None = None) -> Knob:
+def read_knob(path: str, given: Mapping[str, Any] | None = None) -> Knob:
     """Read one knob and check it against the configuration model.
 
-    Example: ``knob("rag.minScore", {"low": 0, "high": 0.5, "step": 0.05})``
+    Example: ``read_knob("rag.minScore", {"low": 0, "high": 0.5, "step": 0.05})``
 
     Args:
         path: Of the setting, spelled as in files or as in Python.
@@ -195,7 +193,9 @@ def knob(path: str, given: Mapping[str, Any] | None = None) -> Knob:
 def _refusal(path: str) -> str | None:
     if path.startswith("harness.fusion."):
         return None
-    under = (reason for prefix, reason in _NEVER_UNDER.items() if f"{path}.".startswith(f"{prefix}."))
+    under = (
+        reason for prefix, reason in _NEVER_UNDER.items() if f"{path}.".startswith(f"{prefix}.")
+    )
     return _NEVER.get(path) or next(under, None)
 
 
@@ -215,8 +215,7 @@ class _Reading:
     def choice(self) -> Knob:
         is_bool = self.may_be == "true or false"
         if extra := [key for key in self.given if key not in ("choices", "when")]:
-            kind = "is true or false" if is_bool else "has choices"
-            self.faults.append(f"{kind}, so it takes no {', '.join(extra)}")
+            self.faults.append(f"has choices, so it takes no {', '.join(extra)}")
         choices = self.given.get("choices", [False, True] if is_bool else None)
         if not isinstance(choices, list) or len(choices) < 2:
             self.faults.append(
@@ -227,8 +226,12 @@ class _Reading:
             self._check("a choice", choice)
             if is_one_of(choice, tuple(choices[:number])):
                 self.faults.append(f"choice {shown(choice)} stands twice")
-        kind: Kind = "bool" if is_bool else "choice"
-        return Knob(self.path, kind, choices=tuple(choices), when=self._when())
+        return Knob(
+            self.path,
+            "bool" if is_bool else "choice",
+            choices=tuple(choices),
+            when=self._when(),
+        )
 
     def number(self) -> Knob:
         whole = self.may_be.startswith("an integer")

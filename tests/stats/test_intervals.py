@@ -165,15 +165,15 @@ def test_turning_the_sign_turns_the_interval():
 
 
 def test_acceleration_of_two_strata_worked_by_hand():
-    # Half of the weight each. x: 0, 0, 3 deviate by -1, -1, 2; each weighs 1/6: cubes 6/216,
-    # squares 6/36. y: 0, 2 deviate by -1, 1; each weighs 1/4: cubes 0, squares 2/16.
+    # x: 0, 0, 3 deviate by -1, -1, 2; each weighs 1/4: cubes 6/64, squares 6/16.
+    # y: 0, 2 deviate by -1, 1; each weighs 1/8: cubes 0, squares 2/64.
     layout = intervals._layout(np.arange(5), np.array([0, 0, 0, 1, 1]))
-    shares = np.array([[1 / 6]] * 3 + [[1 / 4]] * 2)
+    shares = np.array([[1 / 4]] * 3 + [[1 / 8]] * 2)
     sums = shares * np.array([[0.0], [0.0], [3.0], [0.0], [2.0]])
 
     acceleration = intervals._acceleration(sums, shares, layout)
 
-    np.testing.assert_allclose(acceleration, [(1 / 36) / (6 * (7 / 24) ** 1.5)])
+    np.testing.assert_allclose(acceleration, [(6 / 64) / (6 * (26 / 64) ** 1.5)])
 
 
 def test_bca_gives_way_where_it_degenerates():
