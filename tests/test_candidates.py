@@ -13,7 +13,7 @@ from comis_eval.config import Config
 from comis_eval.errors import CoverageError
 from comis_eval.lanes.base import LaneHits
 from comis_eval.pipelines.rank import rank
-from comis_eval.stages.present import Style, line
+from comis_eval.stages.present import Style
 from comis_eval.store.corpus import Corpus
 from tests.builders import DAY, NOW, memory, query
 from tests.tables import batch_of, corpus_of, hits, table
@@ -178,15 +178,15 @@ def test_a_skipped_line_leaves_no_hole_in_the_context() -> None:
 
 def test_line_lengths_are_those_of_the_lines_and_0_for_padding() -> None:
     facts = Facts(corpus_of([memory("a", "é😀"), memory("b")]))
-    for style in (Style("full", "external", "code_points"), Style("short", "non_system", "utf16")):
-        rows = np.array([[1, -1], [0, 1]], dtype=np.int32)
-        told = [facts.line_lengths(style, rows) for _ in range(2)]
-        lengths = [
-            len(line(one, style, "0" * 24).encode("utf-16-le" if style.units == "utf16" else "utf-32-le"))
-            // (2 if style.units == "utf16" else 4) + 1
-            for one in facts.corpus.memories
-        ]  # fmt: skip
-        assert told[0].tolist() == told[1].tolist() == [[lengths[1], 0], lengths]
+    rows = np.array([[1, -1], [0, 1]], dtype=np.int32)
+    # "- [learned] (recorded 2026-05-27): " is 35; "é😀" 2 code points, "content of b" 12.
+    points = Style("full", "external", "code_points")
+    expected = [[35 + 12 + 1, 0], [35 + 2 + 1, 35 + 12 + 1]]
+    assert facts.line_lengths(points, rows).tolist() == expected
+    assert facts.line_lengths(points, rows).tolist() == expected, "known by now"
+    # "- [learned] (2026-05-27): " is 26, the wrapper 103; the emoji is two units.
+    shipped = Style("short", "non_system", "utf16")
+    assert facts.line_lengths(shipped, rows[1]).tolist() == [26 + 103 + 3 + 1, 26 + 103 + 12 + 1]
 
 
 @st.composite
@@ -204,7 +204,10 @@ def growing(draw: st.DrawFn) -> tuple[int, list[LaneHits]]:
         scores = draw(st.lists(st.floats(-5, 5), min_size=len(rows), max_size=len(rows)))
         lanes.append(
             LaneHits(
-                offsets, np.array(rows, dtype=np.int32), np.array(scores), np.ones(queries, dtype=bool)
+                offsets,
+                np.array(rows, dtype=np.int32),
+                np.array(scores),
+                np.ones(queries, dtype=bool),
             )
         )
     return size, lanes

@@ -249,6 +249,42 @@ class Candidates:
         table = replace(self, rows=rows, lanes=lanes, signals=merged, recorded=recorded)
         return table, ranks
 
+    def subset(self, positions: NDArray[np.integer]) -> Self:
+        """The same table for some of its queries, in the order given."""
+        kept = np.asarray(positions, dtype=np.int64)
+        batch = self.batch
+        return replace(
+            self,
+            queries=tuple(self.queries[i] for i in kept),
+            batch=QueryBatch(
+                tuple(batch.texts[i] for i in kept),
+                tuple(batch.tenancies[i] for i in kept),
+                batch.scope[kept],
+                batch.now[kept],
+                tuple(batch.filters[i] for i in kept),
+                None if batch.vectors is None else batch.vectors[kept],
+            ),
+            rows=self.rows[kept],
+            lanes={name: Lane(*(part[kept] for part in lane)) for name, lane in self.lanes.items()},
+            signals=Signals(*(signal[kept] for signal in self.signals)),
+            rerank=None if self.rerank is None else self._answers_of(self.rerank, kept),
+            recorded=None if self.recorded is None else self.recorded[kept],
+        )
+
+    def _answers_of(self, held: RerankScores, kept: NDArray[np.int64]) -> RerankScores:
+        size = len(self.corpus)
+        starts = np.searchsorted(held.keys, kept * size)
+        lengths = np.searchsorted(held.keys, (kept + 1) * size) - starts
+        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        places = np.repeat(starts, lengths) + within
+        rows = held.keys[places] - np.repeat(kept, lengths) * size
+        return RerankScores(
+            np.repeat(np.arange(len(kept)), lengths) * size + rows,
+            held.values[places],
+            None if held.elapsed_ms is None else held.elapsed_ms[kept],
+            None if held.fault is None else held.fault[kept],
+        )
+
     def restricted(self, *lanes: str) -> Self:
         """The same table as only some of its search lanes would have filled it."""
         return replace(

@@ -11,12 +11,12 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from comis_eval.errors import EvaluationError, MetricError
 from comis_eval.evaluation import trace
+from comis_eval.evaluation.checks import check_consistent, check_parts
 from comis_eval.evaluation.evaluation import Evaluation
-from comis_eval.metrics import ALL, Mean, Values, parse
+from comis_eval.metrics import Mean, Values
 from comis_eval.text import printable
 
 FORMAT = 1
@@ -29,6 +29,10 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "bounds": dict, "leaks": list, "notes": list, "rows": dict, "trace": (dict, NoneType),
 }  # fmt: skip
 """Every key of the file, and what it holds; a later version adds keys and takes none away."""
+_DAMAGE = (
+    KeyError, TypeError, AttributeError, ValueError, OverflowError, MetricError,
+)  # fmt: skip
+"""What reading a value that is not what it should be can raise."""
 
 
 def write_evaluation(evaluation: Evaluation, path: Path) -> None:
@@ -84,10 +88,19 @@ def read_evaluation(path: Path) -> Evaluation:
     Raises:
         EvaluationError: Saying what is wrong and where.
     """
+    return from_json(read_json(path), path)
+
+
+def read_json(path: Path) -> Any:
+    """Read a file of JSON whose numbers are all finite.
+
+    Raises:
+        EvaluationError: If it cannot be read or is not whole.
+    """
     try:
         if path.stat().st_size > MAX_BYTES:
             raise EvaluationError(f"{path}: larger than {MAX_BYTES >> 20} MiB; not an evaluation")
-        given = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
     except OSError as error:
         raise EvaluationError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
@@ -95,10 +108,18 @@ def read_evaluation(path: Path) -> Evaluation:
             f"{path}: not a whole evaluation file ({printable(str(error), limit=120)}); "
             "evaluate again with --out"
         ) from error
-    return _checked(given, path)
 
 
-def _checked(given: Any, path: Path) -> Evaluation:
+def from_json(given: Any, path: Path) -> Evaluation:
+    """The evaluation that a file holds, checked; the inverse of :func:`as_json`.
+
+    Args:
+        given: What was read.
+        path: Where from, for messages.
+
+    Raises:
+        EvaluationError: If it is of another format, damaged or edited by hand.
+    """
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         found = given.get("format") if isinstance(given, dict) else type(given).__name__
         raise EvaluationError(f"{path}: format is {found!r}; this version reads {FORMAT}")
@@ -109,6 +130,7 @@ def _checked(given: Any, path: Path) -> Evaluation:
         for key, kind in _KEYS.items():
             if not isinstance(given[key], kind):
                 raise TypeError(f"{key} is {type(given[key]).__name__}")
+        check_parts(given)
         rows = given["rows"]
         query_ids, groups, categories = (_texts(name, rows[name]) for name in _TEXT_COLUMNS)
         evaluation = Evaluation(
@@ -138,60 +160,13 @@ def _checked(given: Any, path: Path) -> Evaluation:
             notes=tuple(given["notes"]),
             trace=given["trace"],
         )
-        _check_consistent(evaluation)
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        check_consistent(evaluation)
+    except _DAMAGE as error:
         raise EvaluationError(
             f"{path}: damaged or edited by hand ({type(error).__name__}: "
             f"{printable(str(error), limit=200)}); evaluate again with --out"
         ) from error
     return evaluation
-
-
-def _check_consistent(evaluation: Evaluation) -> None:
-    """Compare what the file says twice: lengths of its columns, and figures with their rows."""
-    queries = len(evaluation.query_ids)
-    if len(set(evaluation.query_ids)) < queries:
-        raise ValueError("rows.query_id holds an id twice")
-    columns = {"group": evaluation.groups, "category": evaluation.categories, **evaluation.values}
-    for name, column in columns.items():
-        if len(column) != queries:
-            raise ValueError(f"rows.{name} has {len(column)} entries for {queries} queries")
-    if evaluation.counts["queries"] != queries:
-        raise ValueError(f"counts.queries is {evaluation.counts['queries']}, rows are {queries}")
-    categories = np.array(evaluation.categories, dtype=object)
-    headline = np.isin(categories, evaluation.settings["headline"])
-    for category, row in evaluation.means.items():
-        mine = headline if category == ALL else categories == category
-        for name, mean in row.items():
-            found = _recomputed(name, evaluation.values[name], mine, whole=category == ALL)
-            if found is not None and not _alike(mean, found):
-                raise ValueError(
-                    f"means.{category}.{name} is {mean.value:.6g} over {mean.n} queries, "
-                    f"its rows give {found.value:.6g} over {found.n}"
-                )
-
-
-def _recomputed(
-    name: str, column: Values, members: NDArray[np.bool_], *, whole: bool
-) -> Mean | None:
-    """A figure from its rows; None where they do not tell all that it rests on."""
-    try:
-        definition = parse(name).definition
-    except MetricError:
-        return None  # a metric of a later version
-    if whole and definition.reduce == "utility":
-        return None  # rests on which queries are answerable, too
-    mine = column if whole and not definition.headline_only else column[members]
-    defined = mine[~np.isnan(mine)]
-    if not len(defined):
-        return Mean(math.nan, 0)
-    total = float(defined.sum())
-    return Mean(total if definition.reduce == "total" else total / len(defined), len(defined))
-
-
-def _alike(a: Mean, b: Mean) -> bool:
-    same = math.isclose(a.value, b.value, rel_tol=1e-9, abs_tol=1e-12)
-    return a.n == b.n and (same or (math.isnan(a.value) and math.isnan(b.value)))
 
 
 def _figures(row: Mapping[str, Mean]) -> dict[str, dict[str, Any]]:

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from comis_eval.candidates import FATES, Rankings
 from comis_eval.config import LANES
 from comis_eval.pipelines.rank import alphas_of
 from comis_eval.stages import score
+from comis_eval.stages.rerank import Outcome, Reason
 
 
 def columns(rankings: Rankings) -> dict[str, Any]:
@@ -18,8 +20,10 @@ def columns(rankings: Rankings) -> dict[str, Any]:
 
     Returns:
         Columns by name: query_id, memory_id, place (in that order, from 1), the rank in
-        each lane (null where it is lacking), fused, reranker, base, a factor a signal,
-        final, fate, deduped_by.
+        each lane (null where it is lacking), fused, fused_place (after fusion and its
+        floor; null: no longer there), rerank and rerank_reason (the query's), in_pool,
+        reranker, base, a factor a signal, final, scored_place (as scoring left them; null:
+        no longer there), fate, deduped_by.
     """
     table = rankings.table
     listed = np.take_along_axis(rankings.fate, rankings.order, axis=1) >= 0
@@ -39,16 +43,57 @@ def columns(rankings: Rankings) -> dict[str, Any]:
             ranks = rankings.ranks[lane][cells]
             told[f"{lane}_rank"] = np.ma.masked_equal(ranks, 0)
     told["fused"] = rankings.fused[cells]
+    fused_place = _places(rankings.fused_order, rankings.presence["fuse"])[cells]
+    told["fused_place"] = np.ma.masked_equal(fused_place, 0)
+    told["rerank"] = _names(Outcome)[rankings.rerank_outcome[queries]]
+    told["rerank_reason"] = _names(Reason)[rankings.rerank_reason[queries]]
+    told["in_pool"] = rankings.rerank_pool[cells]
     told["reranker"] = np.ma.masked_invalid(rankings.reranker[cells])
     told["base"] = rankings.base[cells]
     for name, plane in zip(score.Signals._fields, factors, strict=True):
         told[name] = plane[cells]
     told["final"] = rankings.final[cells]
+    scored_place = _places(scored_order(rankings), rankings.presence["score"])[cells]
+    told["scored_place"] = np.ma.masked_equal(scored_place, 0)
     told["fate"] = np.array([str(fate) for fate in FATES], dtype=object)[rankings.fate[cells]]
     by = rankings.deduped_by[cells]
     keeper = ids[table.rows[queries, np.maximum(by, 0)]]
     told["deduped_by"] = np.ma.masked_array(keeper, mask=by < 0)
     return told
+
+
+def scored_order(rankings: Rankings, queries: slice = slice(None)) -> NDArray[np.intp]:
+    """Columns as scoring ordered them, before trust filter, diversity and dedup.
+
+    Returns:
+        Shape (k, c) for k queries; who was in the fused list comes first.
+    """
+    listed = rankings.fused_order[queries]
+
+    def along(plane: NDArray[Any]) -> NDArray[Any]:
+        return np.take_along_axis(plane[queries], listed, axis=1)
+
+    reranked = rankings.rerank_outcome[queries] == Outcome.RAN
+    order = score.order(
+        along(rankings.final),
+        along(rankings.table.trust),
+        ~along(rankings.rerank_pool) & reranked[:, None],
+        along(rankings.presence["fuse"]),
+    )
+    return np.take_along_axis(listed, order, axis=1)
+
+
+def _places(order: NDArray[np.intp], present: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Where each column that is present stands in an order, from 1; 0 for the others."""
+    listed = np.take_along_axis(present, order, axis=1)
+    places = np.zeros(order.shape, dtype=np.int32)
+    counted = np.where(listed, listed.cumsum(axis=1), 0).astype(np.int32)
+    np.put_along_axis(places, order, counted, axis=1)
+    return places
+
+
+def _names(kind: type[Outcome] | type[Reason]) -> NDArray[np.object_]:
+    return np.array([member.name.lower() for member in kind], dtype=object)
 
 
 def write(rankings: Rankings, path: Path) -> None:

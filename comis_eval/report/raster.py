@@ -56,7 +56,9 @@ def _trace(mark: Mark, axes: Axes, layer: int) -> None:
             xs, ys = zip(*mark.points, strict=True)
             axes.plot(xs, ys, color=colour, linewidth=mark.width * _PIXEL, zorder=layer)
         case Box():
-            filled = {"facecolor": "none", "edgecolor": colour} if mark.hollow else {"color": colour}
+            filled = (
+                {"facecolor": "none", "edgecolor": colour} if mark.hollow else {"color": colour}
+            )
             box = Rectangle((mark.x, mark.y), mark.width, mark.height, zorder=layer, lw=0, **filled)
             box.set_linewidth(_PIXEL if mark.hollow else 0)
             axes.add_patch(box)

@@ -125,7 +125,9 @@ def _checked(columns: Mapping[str, Sequence[Any]], query_ids: Sequence[str]) -> 
     queries = np.array([place_of[q] for q in columns["query_id"]], dtype=np.intp)
     starts = np.searchsorted(queries, np.arange(len(query_ids) + 1))
     places = _whole("place", columns["place"])
-    if (np.diff(queries) < 0).any() or (places != np.arange(len(queries)) - starts[queries] + 1).any():
+    if (np.diff(queries) < 0).any() or (
+        places != np.arange(len(queries)) - starts[queries] + 1
+    ).any():
         raise ValueError("its rows are out of order")
     ranks = {lane: f"{lane}_rank" for lane in LANES if f"{lane}_rank" in columns}
     known = {str(fate) for fate in FATES}

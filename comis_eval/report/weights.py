@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from comis_eval.errors import MetricError
+from comis_eval.errors import EvaluationError, MetricError
 from comis_eval.evaluation import Evaluation
 from comis_eval.metrics import ALL, parse
 
@@ -36,7 +39,7 @@ def _of_utility(
     if "abstention" not in evaluation.values:
         return np.full(len(categories), np.nan)
     unanswerable = ~np.isnan(evaluation.values["abstention"])
-    silence = evaluation.settings["utility"]["unanswerableWeight"] if unanswerable.any() else 0.0
+    silence = _silence(evaluation.settings) if unanswerable.any() else 0.0
     counted = headline & ~unanswerable
     named, sizes = np.unique(categories[counted].astype(str), return_counts=True)
     size_of = dict(zip(named.tolist(), sizes.tolist(), strict=True))
@@ -48,6 +51,17 @@ def _of_utility(
     return weights
 
 
+def _silence(settings: Mapping[str, Any]) -> float:
+    constants = settings.get("utility")
+    found = constants.get("unanswerableWeight") if isinstance(constants, dict) else None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
+        raise EvaluationError(
+            "metrics.utility.unanswerableWeight of the evaluation must be a number in [0, 1]; "
+            "evaluate again with --out"
+        )
+    return float(found)
+
+
 def is_total(metric: str) -> bool:
     """Whether a metric's figure is a sum over queries instead of a mean."""
     try:
@@ -57,7 +71,9 @@ def is_total(metric: str) -> bool:
 
 
 def lower_is_better(metric: str) -> bool:
-    """Which way is down; a metric of a later version is taken to be higher is better."""
+    """Whether less is better; a metric of a later version is taken to be better when higher."""
+    if metric == "latency_ms":
+        return True  # an objective of sweeps, and no metric
     try:
         return not parse(metric).definition.higher_is_better
     except MetricError:

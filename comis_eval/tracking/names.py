@@ -15,6 +15,7 @@ from comis_eval.text import sha256_text
 LONGEST = 250
 """Characters of a name, as MLflow counts them."""
 
+_WIDEST = len("_x10ffff_")
 _KEPT = re.compile(r"[\w./ -]")
 _KEPT_OFF_PATHS = re.compile(r"[\w -]")
 _MARK = re.compile(r"_(at|x[0-9a-f]*)_")
@@ -39,11 +40,10 @@ def mlflow_name(name: str) -> str:
         if len(written) <= LONGEST:
             return written
     tail = f"_x_{sha256_text(name)[:32]}"
-    for length in range(LONGEST - len(tail), 0, -1):
-        written = _escaped(name[:length], tail, _KEPT_OFF_PATHS)
-        if len(written) <= LONGEST:
-            return written
-    return tail
+    length = min(len(name), LONGEST - len(tail))
+    while (over := len(written := _escaped(name[:length], tail, _KEPT_OFF_PATHS)) - LONGEST) > 0:
+        length -= -(-over // _WIDEST)
+    return written
 
 
 def _escaped(name: str, tail: str, kept: re.Pattern[str]) -> str:

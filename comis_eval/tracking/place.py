@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -33,7 +33,7 @@ class Place:
         database: The file behind a ``sqlite:`` URI, absolute.
     """
 
-    uri: str
+    uri: str = field(repr=False)
     artifact_root: Path | None
     database: Path | None
 

@@ -2,8 +2,8 @@
 
 MLflow's client spends about 20 ms of processor time on a run, all of it under the
 interpreter's lock: a thread would take that from the search, a process uses another core.
-Started by :mod:`comis_eval.tracking.writer`. It answers neither Ctrl-C nor the end of its
-parent: when the lines stop it finishes what it was given.
+Started by :mod:`comis_eval.tracking.writer`, in a session of its own, which no Ctrl-C
+reaches. When the lines stop, be it that its parent was killed, it finishes what it was given.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import contextlib
 import gc
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -28,7 +27,6 @@ _REPORT_SECONDS = 0.5
 
 def main() -> None:
     """Read ``open``, any number of ``run`` and one ``finish`` from standard input."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # MLflow prints; what it prints is no reply
     given = _messages(sys.stdin.buffer)

@@ -73,6 +73,7 @@ class Recorder:
         self._held = ExitStack()
         self._store: Store | None = None
         self._run_id = ""
+        self._was_ended = False
         self._kept_params: dict[str, str] = {}
         self._kept_metrics: dict[str, float] = {}
         self._done: set[str] = set()
@@ -120,6 +121,7 @@ class Recorder:
     def _open(self, store: Store) -> None:
         found = self._found_parent(store) if self._parent.key is not None else None
         if found is not None:
+            self._was_ended = found.ended
             self._kept_params = dict(found.params)
             self._kept_metrics = dict(found.metrics)
             for child in store.search(_PARENT, found.run_id):
@@ -181,9 +183,11 @@ class Recorder:
 
         Args:
             parent: The parent run as it ended; None when nobody will say: it is then marked
-                as killed, and the next call with its key goes on with it.
+                as killed, and the next call with its key goes on with it. One that had ended
+                and got nothing new stays as it was: the next call may have been faster.
         """
-        if self._store is not None:
+        idle = self._was_ended and self.outcome.logged == self._already
+        if self._store is not None and not (parent is None and idle):
             try:
                 self._close(self._store, parent)
             except TrackingError as error:

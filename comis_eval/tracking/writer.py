@@ -22,7 +22,7 @@ _START = (
 _CHUNK = 1 << 16
 _LAST_WORDS = 2000
 _DROPPED = ("MLFLOW_TRACKING_URI", "MLFLOW_ENABLE_WORKSPACES", "_MLFLOW_TESTING_TELEMETRY")
-_ENVIRONMENT = {
+ENVIRONMENT = {
     # read at import and again at every call; MLflow knows DO_NOT_TRACK only as "true"
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
@@ -35,6 +35,12 @@ _MILDER = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
 }
+
+
+def environment() -> dict[str, str]:
+    """The writer's environment: ours, without telemetry and without other addresses."""
+    kept = {name: value for name, value in os.environ.items() if name not in _DROPPED}
+    return {**_MILDER, **kept, **ENVIRONMENT}
 
 
 class Writer:
@@ -57,14 +63,13 @@ class Writer:
         self._told = False
         self._outcome = Outcome("", 0, 0, 0, 0, [])
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 (closed by finish)
-        kept = {name: value for name, value in os.environ.items() if name not in _DROPPED}
         self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and our own module)
             [sys.executable, "-P", "-c", _START, *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words,
             bufsize=0,
-            env={**_MILDER, **kept, **_ENVIRONMENT},
+            env=environment(),
             start_new_session=True,  # Ctrl-C is for the search; what is logged stays whole
         )
         if self._process.stdin is None or self._process.stdout is None:

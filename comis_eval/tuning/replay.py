@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from comis_eval.candidates import Candidates, Rankings
 from comis_eval.config import Config
 from comis_eval.evaluation.inputs import Judge, objective_of
-from comis_eval.metrics import ALL, Inputs, Metric, Objective, means, parse, weights
+from comis_eval.metrics import ALL, Inputs, Metric, means, parse, weights
+from comis_eval.metrics import Objective as Constants
 from comis_eval.pipelines.rank import rank
+from comis_eval.tuning.measured import Objective
 
 TRIAL_METRICS = (
     "utility", "ndcg@10", "recall@5", "hit@5", "mrr@10", "context_recall", "context_precision",
@@ -32,7 +34,7 @@ MAX_NEW_SILENCE = 0.01
 _INVERSION = "trust_inversion@5"
 
 
-class Measured(NamedTuple):
+class Scored(NamedTuple):
     """What one configuration scores on the replayed queries.
 
     Attributes:
@@ -46,9 +48,6 @@ class Measured(NamedTuple):
     values: tuple[float, ...]
     constraints: Mapping[str, float]
     per_query: NDArray[np.float64]
-
-
-Measure = Callable[[Config], Measured]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +67,7 @@ class Replay:
     current: Config
     objectives: tuple[str, ...] = ("utility",)
 
-    def __call__(self, config: Config) -> Measured:
+    def __call__(self, config: Config) -> Scored:
         """Rank, score and check one configuration.
 
         Raises:
@@ -81,7 +80,7 @@ class Replay:
         per_query = modelled_latencies(rankings)
         if self.objectives[0] != LATENCY:
             per_query = values[self._metric(self.objectives[0])]
-        return Measured(
+        return Scored(
             figures,
             tuple(figures[name] for name in self.objectives),
             self._constraints(figures, inputs),
@@ -92,7 +91,7 @@ class Replay:
         """The rankings of a configuration and what metrics need to know of them."""
         rankings = rank(self.table, config)
         return rankings, self.judge.inputs(
-            rankings, self.objective, depth=self._depth, traced=False
+            rankings, self.constants, depth=self._depth, traced=False
         )
 
     @cached_property
@@ -102,7 +101,7 @@ class Replay:
         return tuple(parse(name) for name in dict.fromkeys([*names, *TRIAL_METRICS]))
 
     @cached_property
-    def objective(self) -> Objective:
+    def constants(self) -> Constants:
         """Constants of utility: those of the current configuration, never of a trial."""
         return objective_of(self.current)
 
@@ -170,16 +169,16 @@ def _silence(inputs: Inputs) -> float:
     return float((inputs.context.length[answerable] == 0).mean())
 
 
-def objectives(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of objectives.
+def objectives_of(names: Sequence[str]) -> tuple[Objective, ...]:
+    """Objectives by name, with their directions.
 
     Raises:
         MetricError: If one is neither a metric nor ``latency_ms``.
     """
-    for name in names:
-        if name != LATENCY:
-            parse(name)
-    return tuple(dict.fromkeys(names))
+    return tuple(
+        Objective(name, "maximize" if higher_is_better(name) else "minimize")
+        for name in dict.fromkeys(names)
+    )
 
 
 def higher_is_better(name: str) -> bool:

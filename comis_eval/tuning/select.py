@@ -145,32 +145,31 @@ def decide(
     """
     if not changed or comparison is None:
         return Decision("keep current", ("no trial within noise of the best is another setting",))
-    reasons = []
-    gain = f"{comparison.mean:+.4f} [{comparison.low:+.4f}, {comparison.high:+.4f}]"
     if leaks:
         return Decision(
             "keep current", (f"the winner lets {leaks} memories in that the policy keeps out",)
         )
+    gain = f"{comparison.mean:+.4f} [{comparison.low:+.4f}, {comparison.high:+.4f}]"
     if comparison.low > 0:
-        if judged_gap > MAX_JUDGED_GAP:
-            return Decision(
-                "not enough queries",
-                (
-                    f"the gain on held-out queries is {gain}, but judged@k differs by "
-                    f"{judged_gap:.3f} (at most {MAX_JUDGED_GAP}): judge the listed memories first",
-                ),
-            )
-        return Decision("adopt", (f"gains {gain} on held-out queries",))
-    reasons.append(f"the gain on held-out queries is {gain}, an interval that holds 0")
-    if floor is not None and tuned_gain <= floor.percentile_95:
-        reasons.append(
-            f"the gain of {tuned_gain:+.4f} on the tuning queries is what luck alone gives the best "
-            f"of {floor.n_trials} trials (95th percentile {floor.percentile_95:.4f})"
+        if judged_gap <= MAX_JUDGED_GAP:
+            return Decision("adopt", (f"it gains {gain} on queries the search never saw",))
+        doubt = (
+            f"it gains {gain} on queries the search never saw, but judged@k of the two differs by "
+            f"{judged_gap:.3f}, more than {MAX_JUDGED_GAP}: judge the listed memories first"
         )
-        return Decision("keep current", tuple(reasons))
-    if comparison.mean > 0 and not np.isnan(comparison.mdd) and comparison.mean < comparison.mdd:
+        return Decision("not enough queries", (doubt,))
+    reasons = [f"the gain on queries the search never saw is {gain}: not above 0 for sure"]
+    lucky = floor is not None and tuned_gain <= floor.percentile_95
+    if floor is not None and lucky:
         reasons.append(
-            f"differences below {comparison.mdd:.4f} do not show on {comparison.n_groups} groups"
+            f"its gain of {tuned_gain:+.4f} on the tuning queries is no more than luck gives the "
+            f"best of {floor.n_trials} trials (95th percentile {floor.percentile_95:.4f})"
+        )
+    promising = comparison.mean > 0 and comparison.mean < comparison.mdd
+    if promising and not lucky:
+        reasons.append(
+            f"{comparison.n_groups} groups of queries show only differences of "
+            f"{comparison.mdd:.4f} or more"
         )
         return Decision("not enough queries", tuple(reasons))
     return Decision("keep current", tuple(reasons))

@@ -81,7 +81,9 @@ class Space:
             raise ConfigError(f"{where}: a space is a mapping with the one key knobs; got {got}")
         given = document["knobs"]
         if not isinstance(given, Mapping) or not given:
-            raise ConfigError(f"{where}: knobs must be a mapping of settings; got {shown(given)}")
+            raise ConfigError(
+                f"{where}: knobs must be a mapping of settings, at least one; got {shown(given)}"
+            )
         knobs, faults = [], []
         for name, range_ in given.items():
             try:

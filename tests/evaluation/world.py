@@ -78,7 +78,9 @@ def world(
 
 def settings(rag: dict[str, Any] | None = None, **parts: Any) -> Config:
     parts.setdefault("harness", {"lanes": ["vector"]})
-    return Config.model_validate({"rag": {"scoring": PLAIN, "minScore": 0.0, **(rag or {})}, **parts})
+    return Config.model_validate(
+        {"rag": {"scoring": PLAIN, "minScore": 0.0, **(rag or {})}, **parts}
+    )
 
 
 def measured(dataset: Dataset, config: Config | None = None, **options: Any) -> Evaluation:

@@ -1,5 +1,6 @@
 """The whole orchestrator under production semantics, against the shipped one's own traces."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,14 +9,19 @@ import pytest
 
 from comis_eval.candidates import Candidates, Facts, RerankScores, Retrieval
 from comis_eval.config import Config
+from comis_eval.datasets import Dataset, Judgments
+from comis_eval.errors import LaneError
 from comis_eval.lanes.base import LaneHits
+from comis_eval.models.hashing import HashingEmbedder
+from comis_eval.pipelines.memory_recall import MemoryRecall
 from comis_eval.pipelines.rank import fuse_lanes, rank, rerank_pool
 from comis_eval.pipelines.recorded import trace_record
+from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.stages.rerank import Reason
 from comis_eval.stages.score import NEUTRAL, Signals
 from comis_eval.store.corpus import Corpus, Entities, QueryBatch
 from comis_eval.types import Filters, Memory, Tenancy
-from tests.builders import golden_memory, query
+from tests.builders import golden_memory, memory, query
 from tests.golden_data import cases
 
 CASES = [case for case in cases("memory-recall", "recall") if case["expected"]["ok"]]
@@ -142,7 +148,25 @@ def test_golden_recall(case: dict[str, Any]) -> None:
     assert ([rankings.rerank_pool.sum()] if documents else []) == documents
 
 
-def test_golden_search_error_is_the_recalls_error() -> None:
-    failed = [case for case in cases("memory-recall", "recall") if not case["expected"]["ok"]]
-    for case in failed:
-        assert case["expected"]["trace"] is None
+class FailingSearch(HashingEmbedder):
+    """Knows the memories and breaks on the question, so that the vector lane cannot search."""
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = super().embed(texts)
+        return vectors * np.nan if list(texts) != [ANY.content] else vectors
+
+
+ANY = memory("any", "something that the lane could have found")
+FAILED = [case for case in cases("memory-recall", "recall") if not case["expected"]["ok"]]
+
+
+@pytest.mark.parametrize("case", FAILED, ids=lambda case: case["name"])
+def test_golden_search_error_is_the_recalls_error(case: dict[str, Any]) -> None:
+    assert (case["expected"]["trace"], case["expected"]["rerankCalls"]) == (None, [])
+    given = case["input"]
+    dataset = Dataset(
+        name="golden", memories=(ANY,), queries=(), judgments=Judgments.of([], n_queries=0)
+    )
+    pipeline = MemoryRecall(Retriever(dataset, FailingSearch(4), cache=None), config_of(case))
+    with pytest.raises(LaneError, match="vector of query 0"):
+        pipeline.recall(query(given["query"], now=given["nowMs"]))

@@ -69,7 +69,7 @@ def test_a_cosine_of_nothing_is_0() -> None:
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     rows=st.lists(
-        st.tuples(st.integers(0, 4), st.tuples(st.integers(-2, 2), st.integers(-2, 2)), st.booleans()),
+        st.tuples(st.integers(0, 4), st.tuples(*[st.integers(-2, 2)] * 2), st.booleans()),
         min_size=1, max_size=7,
     ),
     weight=st.sampled_from([0.0, 0.25, 0.5, 0.75]),

@@ -77,11 +77,8 @@ def test_rrf_is_the_sum_of_exact_fractions(
     total = np.full(len(made[0]), sum(weights))
     scores = fuse.rrf(made, weights, total)
     for (query, column), score in np.ndenumerate(scores):
-        exact = sum(
-            (Fraction(w) / (60 + int(lane[query, column])) for lane, w in zip(made, weights, strict=True)
-             if lane[query, column]),
-            Fraction(0),
-        )  # fmt: skip
+        there = [(w, lane[query, column]) for lane, w in zip(made, weights, strict=True)]
+        exact = sum((Fraction(w) / (60 + int(rank)) for w, rank in there if rank), Fraction(0))
         best = Fraction(sum(weights)) / 61
         assert score == pytest.approx(float(exact / best) if best else 0.0, rel=1e-12)
 

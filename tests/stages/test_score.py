@@ -44,8 +44,8 @@ def test_proof_strength_grows_with_the_logarithm() -> None:
 
 def test_proof_is_pulled_to_neutral_by_doubt_and_age() -> None:
     signal = score.proof(
-        floats(1.0, 1.0, 1.0, 0.0, 1.0), floats(1.0, 0.5, 1.0, 0.5, np.nan), floats(0, 0, 30, 60, 900)
-    )  # fmt: skip
+        floats(1, 1, 1, 0, 1), floats(1, 0.5, 1, 0.5, np.nan), floats(0, 0, 30, 60, 900)
+    )
     # 0.5 + 0.5 x {1, 0.5, 0.5^1}, 0.5 - 0.5 x 0.5 x 0.25, and 1 whole: no confidence, no decay.
     assert signal.tolist() == [1.0, 0.75, 0.75, 0.4375, 1.0]
 

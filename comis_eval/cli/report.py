@@ -1,0 +1,52 @@
+"""``comis-eval report``: one HTML file that people read."""
+
+# ruff: noqa: D301  (click's \b must be the character itself)
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from comis_eval.cli.terminal import console, line
+from comis_eval.errors import EvaluationError
+from comis_eval.report import write_report
+
+
+@click.command
+@click.argument(
+    "source", metavar="EVALUATION_OR_STUDY", type=click.Path(exists=True, path_type=Path)
+)
+@click.argument(
+    "other",
+    metavar="[OTHER]",
+    required=False,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option(
+    "--dataset",
+    metavar="DATASET",
+    type=click.Path(path_type=Path),
+    help="The evaluated dataset: shows texts, trust and grades. Without it the file holds ids only.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The HTML file to write.",
+)
+def command(source: Path, other: Path | None, *, dataset: Path | None, out: Path) -> None:
+    """Write a report of an evaluation, of two, or of a sweep.
+
+    EVALUATION_OR_STUDY is a file that evaluate wrote with --out, or the folder of a study.
+    With OTHER, a second evaluation of the same queries, the report shows what changed from the
+    first to it. The file needs no network and can be mailed.
+
+    \b
+    Example:
+        comis-eval report main.json branch.json --dataset datasets/starter --out report.html
+    """
+    if not out.absolute().parent.is_dir():
+        raise EvaluationError(f"--out {out}: there is no folder {out.parent}; make it first")
+    write_report(source, other, dataset=dataset, out=out)
+    line(console(err=True), f"written: {out}")

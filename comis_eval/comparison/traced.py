@@ -1,0 +1,170 @@
+"""A query's way through the stages, read back from the trace beside an evaluation file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from comis_eval.comparison.way import Ids, RankedWay, Reranked, Way, best_first
+from comis_eval.config import LANES
+from comis_eval.errors import EvaluationError
+from comis_eval.evaluation import Evaluation
+from comis_eval.text import printable
+from comis_eval.types import Fate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_BYTES = 1 << 32
+_KINDS = {
+    "query_id": "string", "memory_id": "string", "place": "int64", "fused_place": "int64",
+    "rerank": "string", "rerank_reason": "string", "in_pool": "bool", "reranker": "float64",
+    "scored_place": "int64", "fate": "string",
+}  # fmt: skip
+_ALWAYS = ("memory_id", "place", "rerank", "rerank_reason", "in_pool", "fate")
+_RANKED = (Fate.INCLUDED, Fate.OVER_BUDGET, Fate.BEYOND_MAX_RESULTS)
+"""Fates of what trust filter and dedup let through."""
+
+Row = Mapping[str, Any]
+
+
+class TracedWay(NamedTuple):
+    """The way of one query, as its rows of a trace tell it.
+
+    Attributes:
+        rows: In final order; none when no lane found anything.
+    """
+
+    rows: Sequence[Row] = ()
+
+    def lane(self, name: str) -> Ids:
+        """See :class:`~comis_eval.comparison.way.Way`."""
+        return self._by(f"{name}_rank")
+
+    def fused(self) -> Ids:
+        """See :class:`~comis_eval.comparison.way.Way`."""
+        return self._by("fused_place")
+
+    def reranked(self) -> Reranked:
+        """See :class:`~comis_eval.comparison.way.Way`; ``unknown`` without any candidate."""
+        if not self.rows:
+            return Reranked("unknown", "no candidates", ())
+        pool = [row for row in self.rows if row["in_pool"]]
+        ids = [row["memory_id"] for row in pool]
+        scores = [0.0 if row["reranker"] is None else row["reranker"] for row in pool]
+        first = self.rows[0]
+        answers = best_first(zip(ids, scores, strict=True))
+        return Reranked(first["rerank"], first["rerank_reason"], answers)
+
+    def scored(self) -> Ids:
+        """See :class:`~comis_eval.comparison.way.Way`."""
+        return self._by("scored_place")
+
+    def filtered(self) -> Ids:
+        """See :class:`~comis_eval.comparison.way.Way`."""
+        taken = [row for row in self.rows if row["fate"] == Fate.TRUST_FILTERED]
+        return TracedWay(taken).scored()
+
+    def ranking(self) -> Ids:
+        """See :class:`~comis_eval.comparison.way.Way`."""
+        return self._of(*_RANKED)
+
+    def context(self) -> Ids:
+        """See :class:`~comis_eval.comparison.way.Way`."""
+        return self._of(Fate.INCLUDED)
+
+    def _by(self, column: str) -> Ids:
+        there = [row for row in self.rows if row.get(column)]
+        return tuple(row["memory_id"] for row in sorted(there, key=lambda row: row[column]))
+
+    def _of(self, *fates: Fate) -> Ids:
+        return tuple(row["memory_id"] for row in self.rows if row["fate"] in fates)
+
+
+def ways_of(
+    evaluation: Evaluation, path: Path | None, query_ids: Collection[str]
+) -> dict[str, Way]:
+    """Return the ways of some queries of an evaluation.
+
+    Args:
+        evaluation: Just made, or read from a file.
+        path: The file it was read from: its trace lies beside it.
+        query_ids: Which queries; all of them are the evaluation's.
+
+    Raises:
+        EvaluationError: If there is no trace, or not the one it was written with.
+    """
+    if evaluation.rankings is not None:
+        place_of = {query_id: place for place, query_id in enumerate(evaluation.query_ids)}
+        return {one: RankedWay(evaluation.rankings, place_of[one]) for one in query_ids}
+    if evaluation.trace is None or path is None:
+        raise EvaluationError("it was stored without a trace")
+    return {**dict.fromkeys(query_ids, TracedWay()), **_read(*_held(evaluation, path), query_ids)}
+
+
+def _held(evaluation: Evaluation, path: Path) -> tuple[Path, bytes]:
+    """Read the trace that an evaluation names, if it is the one."""
+    told = evaluation.trace or {}
+    name = told.get("file")
+    # The name is somebody's text: it may not lead anywhere else.
+    if not isinstance(name, str) or name != Path(name).name or name in ("", "..") or "\0" in name:
+        raise EvaluationError(
+            f"trace.file of {path} is no file name: '{printable(str(name), limit=60)}'"
+        )
+    beside = path.with_name(name)
+    try:
+        if beside.stat().st_size > MAX_BYTES:
+            raise EvaluationError(f"{beside} is larger than {MAX_BYTES >> 30} GiB")
+        held = beside.read_bytes()
+    except OSError as error:
+        raise EvaluationError(f"{beside} cannot be read: {error.strerror}") from error
+    if hashlib.sha256(held).hexdigest() != told.get("sha256"):
+        raise EvaluationError(f"{beside} is not the trace that {path.name} was written with")
+    return beside, held
+
+
+def _read(path: Path, held: bytes, query_ids: Collection[str]) -> dict[str, TracedWay]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(BytesIO(held))
+        lacking = [name for name in _KINDS if name not in file.schema_arrow.names]
+        if lacking:
+            raise EvaluationError(
+                f"{path} lacks {', '.join(lacking)}: an earlier version wrote it; evaluate again "
+                "with --out"
+            )
+        table = file.read(columns=_columns(file.schema_arrow.names))
+        asked = pa.array(sorted(query_ids), type=pa.string())
+        table = table.filter(pc.is_in(table["query_id"], value_set=asked))
+        table = table.cast(_schema(table.column_names))
+        gaps = [name for name in _ALWAYS if table[name].null_count]
+        if gaps:
+            raise EvaluationError(f"{path} has gaps in {', '.join(gaps)}")
+        rows = table.to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise EvaluationError(
+            f"{path} is not a trace ({printable(str(error), limit=120)})"
+        ) from error
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["query_id"], []).append(row)
+    return {
+        query_id: TracedWay(sorted(mine, key=lambda row: row["place"]))
+        for query_id, mine in found.items()
+    }
+
+
+def _columns(there: Collection[str]) -> list[str]:
+    return [*_KINDS, *(f"{lane}_rank" for lane in LANES if f"{lane}_rank" in there)]
+
+
+def _schema(names: Sequence[str]) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.type_for_alias(_KINDS.get(name, "int64"))) for name in names])

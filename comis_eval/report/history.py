@@ -1,0 +1,147 @@
+"""How a search went: every trial, the best so far, and what luck alone would have given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import NamedTuple
+
+import numpy as np
+
+from comis_eval.report.drawing import (
+    WIDE,
+    Box,
+    Dot,
+    Drawing,
+    Label,
+    Line,
+    Mark,
+    Trail,
+    around,
+    legend,
+    number,
+    plane,
+)
+from comis_eval.report.study import Study
+from comis_eval.report.weights import lower_is_better
+
+
+class Step(NamedTuple):
+    """One trial on the first objective.
+
+    Attributes:
+        number: Of the trial.
+        value: Its figure.
+        feasible: Whether it could win.
+        best: The best figure of a feasible trial up to here; NaN before the first.
+    """
+
+    number: int
+    value: float
+    feasible: bool
+    best: float
+
+
+@dataclass(frozen=True)
+class History:
+    """The first objective, trial by trial.
+
+    Attributes:
+        objective: Its name.
+        steps: By rising number; failed trials are left out, and counted in ``failed``.
+        current: Figure of the current configuration, trial 0; NaN when unknown.
+        luck: Figure that the best of as many trials would reach by luck alone, at most, in
+            95 of 100 searches; NaN when the floor was not measured.
+        failed: Trials without a figure.
+    """
+
+    objective: str
+    steps: tuple[Step, ...]
+    current: float
+    luck: float
+    failed: int
+
+    def draw(self, width: float = WIDE) -> Drawing:
+        """Lay out a dot a trial, the running best above them, the band of luck behind."""
+        span = around([v for s in self.steps for v in (s.value,)] + [self.current, self.luck])
+        last = max(self.steps[-1].number, 1)
+        frame = plane(
+            (0, last),
+            span,
+            width=width,
+            height=300,
+            x_title="trial",
+            y_title=self.objective,
+            top=44,
+        )
+        x, y = frame.x, frame.y
+        marks: list[Mark] = []
+        named = [("trial", "muted", "circle"), ("best so far", "first", "square")]
+        if not isnan(self.luck):
+            top, bottom = sorted((y(self.current), y(self.luck)))
+            marks.append(Box(x.start, top, x.end - x.start, bottom - top, "band"))
+        marks += frame.marks
+        if any(not step.feasible for step in self.steps):
+            named.append(("infeasible", "bad", "down"))
+        marks += legend(named, x=4, y=30)  # type: ignore[arg-type]
+        if not isnan(self.luck):
+            marks.append(Label(x.end, y(self.luck) - 4, "what luck gives", "muted", "end"))
+        if not isnan(self.current):
+            here = y(self.current)
+            marks += [
+                Line(x.start, here, x.end, here, "muted", 1, dashed=True),
+                Label(x.end, here + 14, "current", "muted", "end"),
+            ]
+        dots = {
+            (round(x(s.number)), round(y(s.value)), s.feasible): s for s in self.steps
+        }  # one is drawn where several would lie on each other
+        for (left, top_, feasible), _ in dots.items():
+            look = ("muted", "circle") if feasible else ("bad", "down")
+            marks.append(Dot(left, top_, 2.2, *look, hollow=not feasible))  # type: ignore[arg-type]
+        marks.append(
+            Trail(
+                _stairs([(x(s.number), y(s.best)) for s in self.steps if not isnan(s.best)]),
+                "first",
+                2,
+            )
+        )
+        best = self.steps[-1].best
+        return Drawing(
+            width,
+            frame.height,
+            f"{self.objective} of every trial",
+            f"{len(self.steps)} trials; current {number(self.current)}, best feasible "
+            f"{number(best)}, luck alone up to {number(self.luck)}",
+            tuple(marks),
+        )
+
+
+def history(study: Study) -> History | None:
+    """Follow the first objective; None when there are no trials to follow."""
+    trials, result = study.trials, study.result
+    if trials is None or not result.objectives or not trials.usable.any():
+        return None
+    objective = result.objectives[0]
+    values, sign = trials.figures[objective], -1.0 if lower_is_better(objective) else 1.0
+    kept = np.where(trials.feasible, sign * values, -np.inf)
+    best = sign * np.maximum.accumulate(kept)
+    steps = tuple(
+        Step(int(trials.numbers[t]), float(values[t]), bool(trials.feasible[t]),
+             float(best[t]) if np.isfinite(best[t]) else nan)
+        for t in np.flatnonzero(trials.usable).tolist()
+    )  # fmt: skip
+    first = steps[0]
+    current = first.value if first.number == 0 else nan
+    luck = nan if result.floor is None else current + sign * result.floor.percentile_95
+    return History(objective, steps, current, luck, int((~trials.usable).sum()))
+
+
+def _stairs(points: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """A best holds until the next: corners of the steps, none twice."""
+    corners: list[tuple[float, float]] = []
+    for at, (x, y) in enumerate(points):
+        if at and y != points[at - 1][1]:
+            corners += [(x, points[at - 1][1]), (x, y)]
+        elif at in (0, len(points) - 1):
+            corners.append((x, y))
+    return tuple(corners)
