@@ -172,7 +172,7 @@ def deltas(
     ]
     differences = np.column_stack([column.differences for column in columns])
     weights = np.column_stack([column.weights for column in columns])
-    margins = [margin if isinstance(margin, float) else margin[c.metric] for _, c in named]
+    margins = [margin[c.metric] if isinstance(margin, Mapping) else margin for _, c in named]
     figures = stats.compare(
         differences, first.groups, weights, first.categories,
         margins=margins, level=level, resamples=resamples, seed=seed,

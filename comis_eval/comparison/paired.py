@@ -102,7 +102,10 @@ def _check_labels(a: Evaluation, b: Evaluation) -> None:
 
 
 def aligned(b: Evaluation, a: Evaluation) -> Evaluation:
-    """Return b with its queries in the order of a, which has the same."""
+    """Return b with its rows in the order of a, which has the same queries.
+
+    Its rankings, if any, stay in the old order.
+    """
     if b.query_ids == a.query_ids:
         return b
     place_of = {query_id: place for place, query_id in enumerate(b.query_ids)}
@@ -113,7 +116,6 @@ def aligned(b: Evaluation, a: Evaluation) -> Evaluation:
         groups=tuple(b.groups[place] for place in order),
         categories=tuple(b.categories[place] for place in order),
         values={name: column[order] for name, column in b.values.items()},
-        rankings=None,  # its rows stand in the old order
     )
 
 

@@ -98,8 +98,9 @@ def ways_of(
         EvaluationError: If there is no trace, or not the one it was written with.
     """
     if evaluation.rankings is not None:
-        place_of = {query_id: place for place, query_id in enumerate(evaluation.query_ids)}
-        return {one: RankedWay(evaluation.rankings, place_of[one]) for one in query_ids}
+        rankings = evaluation.rankings
+        place_of = {query.id: place for place, query in enumerate(rankings.table.queries)}
+        return {query_id: RankedWay(rankings, place_of[query_id]) for query_id in query_ids}
     if evaluation.trace is None or path is None:
         raise EvaluationError("it was stored without a trace")
     return {**dict.fromkeys(query_ids, TracedWay()), **_read(*_held(evaluation, path), query_ids)}

@@ -40,12 +40,12 @@ class Policy(NamedTuple):
         """
         if memory.scope == "agent":
             author = memory.created_by or memory.tenancy.agent_id
-            mine = author == query.tenancy.agent_id
+            mine = author == query.tenancy.named.agent_id
         else:
             mine = True
         if self.scope is ScopeRule.TENANT:
             return mine and memory.tenancy.tenant_id == query.tenancy.tenant_id
-        return mine and memory.tenancy == query.tenancy
+        return mine and memory.tenancy == query.tenancy.named
 
 
 DEFAULT_POLICY = Policy()

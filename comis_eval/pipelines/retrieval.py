@@ -298,7 +298,8 @@ class Retriever:
 
     def _key(self, queries: Sequence[Query], config: Config, coverage: Coverage) -> str:
         given = "" if self.given is None else self.given.fingerprint
-        asked = "\n".join(query.id for query in queries)
+        # A record's repr names every field, so queries that differ in anything differ here.
+        asked = "\n".join(map(repr, queries))
         return cache.key_of(
             dataset=self.dataset.fingerprint,
             queries=sha256_text(asked),

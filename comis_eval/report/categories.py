@@ -12,23 +12,19 @@ import numpy as np
 from comis_eval.evaluation import Evaluation
 from comis_eval.metrics import ALL
 from comis_eval.report.drawing import (
+    LOOKS,
     WIDE,
     Dot,
     Drawing,
     Label,
-    Line,
     Mark,
-    Role,
-    Shape,
     legend,
+    whisker,
     number,
     rows,
 )
 from comis_eval.report.headline import interval
 from comis_eval.stats import bootstrap_ci
-
-LOOKS: tuple[tuple[Role, Shape], ...] = (("first", "circle"), ("second", "diamond"))
-"""How the first and the second evaluation look in every figure."""
 
 
 class Bar(NamedTuple):
@@ -61,10 +57,9 @@ class Categories:
         several = len(self.series) > 1
         frame = rows(
             [f"{bar.category} ({bar.n})" for bar in first],
-            min((0.0, *ends)),
-            max((1.0, *ends)),
+            (min((0.0, *ends)), max((1.0, *ends))),
             width=width,
-            right=104 if several else 56,
+            right=112 if several else 60,
             row=30 if several else 24,
             top=24 if several else 4,
         )
@@ -77,13 +72,13 @@ class Categories:
         ):
             apart = (place - 0.5) * 11 if several else 0.0
             for bar, y in zip(bars, frame.ys, strict=True):
-                column = width - 4 - (48 if several and place == 0 else 0)
+                column = width - 4 - (52 if several and place == 0 else 0)
                 bold = bar.category == ALL
                 marks.append(Label(column, y + 4, number(bar.value), role, "end", bold))
                 if isnan(bar.value):
                     continue
                 if not isnan(bar.low):
-                    marks += _whisker(frame.x(bar.low), frame.x(bar.high), y + apart, role)
+                    marks += whisker(frame.x(bar.low), frame.x(bar.high), y + apart, role)
                 marks.append(Dot(frame.x(bar.value), y + apart, 4.5, role, shape))
         return Drawing(
             width,
@@ -129,11 +124,3 @@ def _bars(evaluation: Evaluation, metric: str, names: list[str], seed: int) -> t
         Bar(name, mean.value, *end, mean.n)
         for name, mean, end in zip((ALL, *names), figures, ends, strict=True)
     )
-
-
-def _whisker(low: float, high: float, y: float, role: Role) -> list[Mark]:
-    return [
-        Line(low, y, high, y, role, 1.5),
-        Line(low, y - 4, low, y + 4, role, 1.5),
-        Line(high, y - 4, high, y + 4, role, 1.5),
-    ]

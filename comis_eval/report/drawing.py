@@ -26,8 +26,15 @@ NARROW = 328.0
 """Width of a figure on a phone of 360 pixels."""
 
 FONT = 12.0
-_CHARACTER = 6.6
+_CHARACTER = 7.1
 """Width that a character is given; of most fonts of 12 pixels it is the upper end."""
+
+_LABELS = 0.36
+"""Most of the width that labels beside the rows may take; longer ones stand above them."""
+
+
+LOOKS: tuple[tuple[Role, Shape], ...] = (("first", "circle"), ("second", "diamond"))
+"""How the first and the second evaluation look in every figure."""
 
 
 class Line(NamedTuple):
@@ -85,6 +92,8 @@ class Label(NamedTuple):
 
 
 Mark: TypeAlias = Line | Trail | Box | Dot | Label
+Entry: TypeAlias = tuple[str, Role, Shape]
+"""A name in a legend, and how what it names looks."""
 
 
 @dataclass(frozen=True)
@@ -139,12 +148,14 @@ class Rows(NamedTuple):
         marks: Labels, grid and axis.
         x: The axis.
         ys: The middle of each row.
+        bottom: Where the rows end.
         height: Of the whole.
     """
 
     marks: list[Mark]
     x: Scale
     ys: list[float]
+    bottom: float
     height: float
 
 
@@ -203,8 +214,7 @@ def fitted(text: str, pixels: float) -> str:
 
 def rows(
     labels: Sequence[str],
-    low: float,
-    high: float,
+    span: tuple[float, float],
     *,
     width: float,
     right: float,
@@ -212,34 +222,42 @@ def rows(
     top: float = 4.0,
     axis: bool = True,
 ) -> Rows:
-    """Lay out a frame of rows.
+    """Lay out a frame of rows; labels that are too long to stand beside them stand above.
 
     Args:
         labels: One a row; of anybody.
-        low, high: Of the axis.
+        span: Of the axis.
         width: Of the figure.
         right: Pixels kept free behind the axis, for figures.
         row: Height of a row.
         top: Pixels kept free above, for a legend.
         axis: Whether the axis has ticks and numbers.
     """
-    longest = max((len(printable(label)) for label in labels), default=0)
-    left = min(longest * _CHARACTER, width * 0.36) + 12
-    x = Scale(low, high, left, width - right)
-    ys = [top + row * (place + 0.5) for place in range(len(labels))]
-    bottom = top + row * len(labels)
+    wanted = max((len(printable(label)) for label in labels), default=0) * _CHARACTER + 14
+    above = wanted > width * _LABELS
+    left = 4.0 if above else wanted
+    pitch = row + (16 if above else 0)
+    x = Scale(*span, left, width - right)
+    bottom = top + pitch * len(labels)
+    ends = [top + pitch * (place + 1) for place in range(len(labels))]
     marks: list[Mark] = []
     if axis:
-        for tick in ticks(low, high, max(int((x.end - x.start) / 70), 2)):
+        for tick in _x_ticks(x):
             marks += [
                 Line(x(tick), top, x(tick), bottom),
                 Label(x(tick), bottom + 16, plain(tick), "muted", "middle"),
             ]
-    marks += [
-        Label(left - 10, y + 4, fitted(label, left - 10), anchor="end")
-        for label, y in zip(labels, ys, strict=True)
-    ]
-    return Rows(marks, x, ys, bottom + (24 if axis else 6))
+    for label, end in zip(labels, ends, strict=True):
+        if above:
+            marks.append(Label(left, end - row - 2, fitted(label, width)))
+        else:
+            marks.append(Label(left - 10, end - row / 2 + 4, printable(label), anchor="end"))
+    ys = [end - row / 2 for end in ends]
+    return Rows(marks, x, ys, bottom, bottom + (24 if axis else 6))
+
+
+def _x_ticks(x: Scale) -> list[float]:
+    return ticks(x.low, x.high, max(int((x.end - x.start) / 64) + 1, 2))
 
 
 def plane(
@@ -253,16 +271,16 @@ def plane(
     top: float = 24.0,
 ) -> Plane:
     """Lay out a frame of two axes; titles may be of anybody."""
-    left, bottom = 52.0, height - 40
-    x = Scale(*x_range, left, width - 12)
+    left, bottom = 56.0, height - 40
+    x = Scale(*x_range, left, width - 24)
     y = Scale(*y_range, bottom, top)
     marks: list[Mark] = []
-    for tick in ticks(*x_range, max(int((x.end - x.start) / 70), 2)):
+    for tick in _x_ticks(x):
         marks += [
             Line(x(tick), top, x(tick), bottom),
             Label(x(tick), bottom + 16, plain(tick), "muted", "middle"),
         ]
-    for tick in ticks(*y_range, max(int((bottom - top) / 40), 2)):
+    for tick in ticks(*y_range, max(int((bottom - top) / 40) + 1, 2)):
         marks += [
             Line(left, y(tick), x.end, y(tick)),
             Label(left - 6, y(tick) + 4, plain(tick), "muted", "end"),
@@ -274,7 +292,7 @@ def plane(
     return Plane(marks, x, y, height)
 
 
-def legend(entries: Sequence[tuple[str, Role, Shape]], *, x: float, y: float) -> list[Mark]:
+def legend(entries: Sequence[Entry], *, x: float, y: float) -> list[Mark]:
     """Lay out a line of names, each behind its mark, from the left."""
     marks: list[Mark] = []
     for name, role, shape in entries:
@@ -282,3 +300,12 @@ def legend(entries: Sequence[tuple[str, Role, Shape]], *, x: float, y: float) ->
         marks += [Dot(x + 5, y - 4, 4, role, shape), Label(x + 14, y, text)]
         x += 14 + len(text) * _CHARACTER + 14
     return marks
+
+
+def whisker(low: float, high: float, y: float, role: Role) -> list[Mark]:
+    """Lay out an interval: a line with an end at both of its ends."""
+    return [
+        Line(low, y, high, y, role, 1.5),
+        Line(low, y - 4, low, y + 4, role, 1.5),
+        Line(high, y - 4, high, y + 4, role, 1.5),
+    ]

@@ -15,6 +15,9 @@ from comis_eval.report.drawing import (
     Drawing,
     Line,
     Mark,
+    Role,
+    Scale,
+    Shape,
     around,
     legend,
     number,
@@ -62,28 +65,17 @@ class Factors:
 
     def draw(self, width: float = WIDE) -> Drawing:
         """Lay out two strips a factor: all candidates above, those in the context below."""
-        ends = [v for s in (*self.candidates, *self.context) for v in (s.least, s.most)]
-        low, high = around([*ends, 1.0], least=0.02)
-        frame = rows(
-            [s.factor for s in self.candidates], low, high, width=width, right=16, row=38, top=24
-        )
+        strips = (*self.candidates, *self.context)
+        span = around([1.0, *(end for s in strips for end in (s.least, s.most))], least=0.02)
+        labels = [s.factor for s in self.candidates]
+        frame = rows(labels, span, width=width, right=20, row=38, top=24)
         marks: list[Mark] = list(frame.marks)
-        named = [("all candidates", "muted", "square"), ("in the context", "first", "circle")]
-        marks += legend(named, x=4, y=14)  # type: ignore[arg-type]
-        marks.append(
-            Line(frame.x(1), 24, frame.x(1), 24 + 38 * len(frame.ys), "muted", 1, dashed=True)
-        )
-        for strips, apart in ((self.candidates, -8.0), (self.context, 8.0)):
-            inside = strips is self.context
-            for s, y in zip(strips, frame.ys, strict=False):
-                role, middle = ("first" if inside else "muted"), y + apart
-                x = frame.x
-                marks += [
-                    Line(x(s.least), middle, x(s.most), middle, role, 0.8),  # type: ignore[arg-type]
-                    Line(x(s.p5), middle, x(s.p95), middle, role, 2.5),  # type: ignore[arg-type]
-                    Box(x(s.p25), middle - 5, max(x(s.p75) - x(s.p25), 2), 10, role),  # type: ignore[arg-type]
-                    Dot(x(s.median), middle, 3.5, "ink", "circle" if inside else "square"),
-                ]
+        marks += legend([("all candidates", *_ALL), ("in the context", *_CONTEXT)], x=4, y=14)
+        here = frame.x(1)
+        marks.append(Line(here, 24, here, frame.bottom, "muted", 1, dashed=True))
+        for spreads, look, apart in ((self.candidates, _ALL, -8), (self.context, _CONTEXT, 8)):
+            for spread, y in zip(spreads, frame.ys, strict=False):
+                marks += _strip(spread, frame.x, y + apart, *look)
         return Drawing(
             width,
             frame.height,
@@ -95,6 +87,20 @@ class Factors:
             ),
             tuple(marks),
         )
+
+
+_ALL: tuple[Role, Shape] = ("muted", "square")
+_CONTEXT: tuple[Role, Shape] = ("first", "circle")
+
+
+def _strip(spread: Spread, x: Scale, y: float, role: Role, shape: Shape) -> list[Mark]:
+    start, end = x(spread.p25), x(spread.p75)
+    return [
+        Line(x(spread.least), y, x(spread.most), y, role, 0.8),
+        Line(x(spread.p5), y, x(spread.p95), y, role, 2.5),
+        Box(start, y - 5, max(end - start, 2), 10, role),
+        Dot(x(spread.median), y, 3.5, "ink", shape),
+    ]
 
 
 def factors(trace: Trace) -> Factors | None:
@@ -114,4 +120,6 @@ def _spreads(trace: Trace, chosen: NDArray[np.bool_]) -> tuple[Spread, ...]:
 
 def _spread(factor: str, values: NDArray[np.float64]) -> Spread:
     quantiles = np.quantile(values, _QUANTILES).tolist()
-    return Spread(factor, *quantiles, float((values == 1.0).mean()), len(values))
+    least, p5, p25, median, p75, p95, most = quantiles
+    neutral = float((values == 1.0).mean())
+    return Spread(factor, least, p5, p25, median, p75, p95, most, neutral, len(values))

@@ -15,11 +15,17 @@ from comis_eval.report.drawing import (
     Label,
     Line,
     Mark,
+    Role,
+    Shape,
     legend,
     plain,
     rows,
 )
 from comis_eval.report.study import SearchedKnob, Study, Value
+
+
+_CURRENT: tuple[Role, Shape] = ("second", "diamond")
+_WINNER: tuple[Role, Shape] = ("good", "up")
 
 
 class Region(NamedTuple):
@@ -74,21 +80,17 @@ class Flat:
     def draw(self, width: float = WIDE) -> Drawing:
         """Lay out each knob's searched range as a line and its flat region as a bar on it."""
         labels = [region.knob for region in self.regions]
-        frame = rows(labels, 0, 1, width=width, right=124, row=28, top=24, axis=False)
+        frame = rows(labels, (0, 1), width=width, right=120, row=28, top=24, axis=False)
         marks: list[Mark] = list(frame.marks)
-        named = [("current", "second", "diamond"), ("winner", "good", "circle")]
-        marks += legend(named, x=4, y=14)  # type: ignore[arg-type]
+        marks += legend([("current", *_CURRENT), ("winner", *_WINNER)], x=4, y=14)
         for region, y in zip(self.regions, frame.ys, strict=True):
-            start, end = (
-                frame.x(region.share(region.flat_low)),
-                frame.x(region.share(region.flat_high)),
-            )
+            start, end = (frame.x(region.share(v)) for v in (region.flat_low, region.flat_high))
             marks.append(Line(frame.x.start, y, frame.x.end, y, "muted", 1))
-            marks.append(Box(start, y - 6, max(end - start, 2), 12, "first"))
-            if region.current is not None:
-                marks.append(Dot(frame.x(region.share(region.current)), y, 5, "second", "diamond"))
-            if region.winner is not None:
-                marks.append(Dot(frame.x(region.share(region.winner)), y, 4, "good"))
+            bar = Box(start, y - 6, max(end - start, 2), 12, "band")
+            marks += [bar, bar._replace(role="first", hollow=True)]
+            for value, look in ((region.current, _CURRENT), (region.winner, _WINNER)):
+                if value is not None:
+                    marks.append(Dot(frame.x(region.share(value)), y, 5, *look))
             told = f"{plain(region.flat_low)} to {plain(region.flat_high)}"
             marks.append(Label(width - 4, y + 4, told, anchor="end"))
         return Drawing(
@@ -113,18 +115,16 @@ def flat(study: Study) -> Flat | None:
     winner = {} if result.winner is None else result.winner.values
     current = current_values(study)
     regions, options = [], []
-    for path, ends in result.flat.items():
-        knob = known.get(path)
-        numbers = [end for end in ends if _is_number(end)]
-        if knob is None or len(numbers) < len(ends) or not _is_range(knob):
-            options.append(Options(path, tuple(ends), current.get(path), winner.get(path)))
-            continue
-        regions.append(
-            Region(
-                path, *_range(knob), float(min(numbers)), float(max(numbers)),  # type: ignore[type-var,arg-type]
-                _number(current.get(path)), _number(winner.get(path)), knob.log,
-            )
-        )  # fmt: skip
+    for path, good in result.flat.items():
+        now, won = current.get(path), winner.get(path)
+        span = None if path not in known else _span(known[path])
+        ends = [end for value in good if (end := _number(value)) is not None]
+        if span is None or len(ends) < len(good):
+            options.append(Options(path, tuple(good), now, won))
+        else:
+            flat_ends = min(ends), max(ends)
+            log_scale = known[path].log
+            regions.append(Region(path, *span, *flat_ends, _number(now), _number(won), log_scale))
     return Flat(tuple(regions), tuple(options))
 
 
@@ -136,27 +136,26 @@ def current_values(study: Study) -> dict[str, Value]:
     return {path: values[0] for path, values in trials.knobs.items()}
 
 
-def searched(knobs: Mapping[str, SearchedKnob]) -> dict[str, str]:
+def searched(study: Study) -> dict[str, str]:
     """What was searched of each knob, in words."""
-    return {
-        path: f"{plain(knob.low)} to {plain(knob.high)}{', log' if knob.log else ''}"
-        if knob.low is not None and knob.high is not None and _is_range(knob)
-        else ", ".join(map(str, knob.choices)) or "true, false"
-        for path, knob in knobs.items()
-    }
+    return {knob.path: _searched(knob) for knob in study.result.space}
 
 
-def _is_range(knob: SearchedKnob) -> bool:
-    return knob.low is not None and knob.high is not None and knob.high > knob.low
+def _searched(knob: SearchedKnob) -> str:
+    span = _span(knob)
+    if span is not None:
+        return f"{plain(span[0])} to {plain(span[1])}{', log' if knob.log else ''}"
+    return ", ".join(map(str, knob.choices)) or knob.kind
 
 
-def _range(knob: SearchedKnob) -> tuple[float, float]:
-    return float(knob.low or 0.0), float(knob.high or 0.0)
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _span(knob: SearchedKnob) -> tuple[float, float] | None:
+    """The range of a knob of numbers; None for any other."""
+    if knob.low is None or knob.high is None or not knob.high > knob.low:
+        return None
+    return knob.low, knob.high
 
 
 def _number(value: Value) -> float | None:
-    return float(value) if _is_number(value) else None  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from comis_eval.evaluation import Evaluation
 from comis_eval.metrics import ALL, STAGES
-from comis_eval.report.categories import LOOKS
-from comis_eval.report.drawing import WIDE, Box, Drawing, Label, Mark, legend, rows
+from comis_eval.report.drawing import LOOKS, WIDE, Box, Drawing, Label, Mark, Role, legend, rows
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Funnel:
         several = len(self.counts) > 1
         labels = [f"after {stage}" for stage in self.stages]
         frame = rows(
-            labels, 0, most, width=width, right=64, axis=False,
+            labels, (0, most), width=width, right=100, axis=False,
             row=34 if several else 24, top=24 if several else 4,
         )  # fmt: skip
         marks: list[Mark] = list(frame.marks)
@@ -38,17 +37,14 @@ class Funnel:
             marks += legend(named, x=4, y=14)
         thick = 11.0 if several else 14.0
         for place, (row, (role, _)) in enumerate(zip(self.counts.values(), LOOKS, strict=False)):
+            apart = (place - 0.5) * 13 if several else 0.0
             for stage, count, y in zip(self.stages, row, frame.ys, strict=True):
                 leaked = count > 0 and stage == STAGES[-1]
-                top = y - thick / 2 + ((place - 0.5) * 13 if several else 0)
-                end = frame.x(count)
-                marks.append(
-                    Box(frame.x.start, top, end - frame.x.start, thick, "bad" if leaked else role)
-                )
-                text = f"{count} LEAKED" if leaked else str(count)
-                anchor = "end" if leaked and end > width / 2 else "start"
-                at = width - 4 if anchor == "end" else end + 6
-                marks.append(Label(at, top + thick - 2, text, "ink", anchor, leaked))
+                top, end = y - thick / 2 + apart, frame.x(count)
+                bar: Role = "bad" if leaked else role
+                marks.append(Box(frame.x.start, top, end - frame.x.start, thick, bar))
+                told = f"{count} LEAKED" if leaked else str(count)
+                marks.append(Label(end + 6, top + thick - 2, told, bold=leaked))
         return Drawing(
             width,
             frame.height,

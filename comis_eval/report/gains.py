@@ -20,6 +20,7 @@ from comis_eval.report.drawing import (
     signed,
 )
 from comis_eval.report.study import Gain, Study
+from comis_eval.report.weights import lower_is_better
 
 
 class Change(NamedTuple):
@@ -42,17 +43,16 @@ class Gains:
     changes: tuple[Change, ...]
 
     def draw(self, width: float = WIDE) -> Drawing:
-        """Lay out a row a category; right of 0 is better."""
+        """Lay out a row a category; what is surely better or worse has a triangle."""
         ends = [v for c in self.changes for v in (c.gain, c.low, c.high)]
         frame = rows(
-            [f"{c.category} ({c.n})" for c in self.changes], *around([*ends, 0.0], least=0.02),
+            [f"{c.category} ({c.n})" for c in self.changes], around([*ends, 0.0], least=0.02),
             width=width, right=60,
         )  # fmt: skip
         marks: list[Mark] = list(frame.marks)
-        bottom = frame.ys[-1] + 12
-        marks.append(Line(frame.x(0), 4, frame.x(0), bottom, "muted", 1, dashed=True))
+        marks.append(Line(frame.x(0), 4, frame.x(0), frame.bottom, "muted", 1, dashed=True))
         for change, y in zip(self.changes, frame.ys, strict=True):
-            role, shape = _look(change)
+            role, shape = _look(change, flip=lower_is_better(self.objective))
             marks.append(Label(width - 4, y + 4, signed(change.gain), anchor="end"))
             if isnan(change.gain):
                 continue
@@ -88,8 +88,8 @@ def _change(category: str, gain: Gain) -> Change:
     return Change(category, current, winner, winner - current, low, high, gain.n)
 
 
-def _look(change: Change) -> tuple[Role, Shape]:
+def _look(change: Change, *, flip: bool) -> tuple[Role, Shape]:
     """Only an interval that does not hold 0 is said to be better or worse."""
-    if change.low > 0:
-        return "good", "up"
-    return ("bad", "down") if change.high < 0 else ("muted", "circle")
+    if not (change.low > 0 or change.high < 0):
+        return "muted", "circle"
+    return ("good", "up") if (change.low > 0) != flip else ("bad", "down")

@@ -9,7 +9,20 @@ from typing import Literal, NamedTuple
 
 from comis_eval.evaluation import Evaluation
 from comis_eval.metrics import ALL
-from comis_eval.report.drawing import WIDE, Box, Dot, Drawing, Label, Line, Mark, number, rows
+from comis_eval.report.drawing import (
+    LOOKS,
+    WIDE,
+    Dot,
+    Drawing,
+    Label,
+    Line,
+    Mark,
+    Role,
+    Shape,
+    number,
+    rows,
+    whisker,
+)
 from comis_eval.report.weights import weights_of
 from comis_eval.stats import bootstrap_ci
 
@@ -54,21 +67,19 @@ class Headline:
 
     def draw(self, width: float = WIDE) -> Drawing:
         """Lay out a row each; shape tells an evaluation, a reference and the oracle apart."""
-        high = max((1.0, *(s.value for s in self.standings)))
-        low = min((0.0, *(s.value for s in self.standings)))
-        frame = rows([s.label for s in self.standings], low, high, width=width, right=56)
+        values = [standing.value for standing in self.standings]
+        span = min((0.0, *values)), max((1.0, *values))
+        frame = rows([s.label for s in self.standings], span, width=width, right=60)
         marks: list[Mark] = list(frame.marks)
         for standing, y in zip(self.standings, frame.ys, strict=True):
-            role = standing.kind if standing.kind in ("first", "second") else "muted"
-            here = role != "muted"
-            marks.append(Line(frame.x(low), y, frame.x(standing.value), y, role, 2))
+            role, shape = _LOOK[standing.kind]
+            end = frame.x(standing.value)
+            marks.append(Line(frame.x(0), y, end, y, role, 2))
             if not isnan(standing.low):
-                ends = frame.x(standing.low), frame.x(standing.high)
-                marks.append(Box(ends[0], y - 4, ends[1] - ends[0], 8, "band"))
-                marks.append(Line(*_flat(ends, y), role, 3))
-            shape = {"oracle": "diamond", "reference": "square"}.get(standing.kind, "circle")
-            marks.append(Dot(frame.x(standing.value), y, 5, role, shape))  # type: ignore[arg-type]
-            marks.append(Label(width - 4, y + 4, number(standing.value), anchor="end", bold=here))
+                marks += whisker(frame.x(standing.low), frame.x(standing.high), y, role)
+            marks.append(Dot(end, y, 5, role, shape))
+            told = number(standing.value)
+            marks.append(Label(width - 4, y + 4, told, anchor="end", bold=role != "muted"))
         return Drawing(
             width,
             frame.height,
@@ -76,6 +87,15 @@ class Headline:
             "; ".join(f"{s.label} {number(s.value)}" for s in self.standings),
             tuple(marks),
         )
+
+
+_LOOK: Mapping[Kind, tuple[Role, Shape]] = {
+    "first": LOOKS[0],
+    "second": LOOKS[1],
+    "reference": ("muted", "square"),
+    "oracle": ("muted", "up"),
+}
+_MEASURED: tuple[Kind, ...] = ("first", "second")
 
 
 def headline(evaluations: Mapping[str, Evaluation], metric: str, *, seed: int = 0) -> Headline:
@@ -89,7 +109,7 @@ def headline(evaluations: Mapping[str, Evaluation], metric: str, *, seed: int = 
     first = next(iter(evaluations.values()))
     standings = [
         _standing(label, evaluation, metric, kind, seed)
-        for (label, evaluation), kind in zip(evaluations.items(), ("first", "second"), strict=False)
+        for (label, evaluation), kind in zip(evaluations.items(), _MEASURED, strict=False)
     ]
     here = standings[0].value
     references = {name: row[metric] for name, row in first.references.items() if metric in row}
@@ -118,7 +138,3 @@ def interval(evaluation: Evaluation, metric: str, *, seed: int = 0) -> tuple[flo
         evaluation.values[metric], evaluation.groups, weights, evaluation.categories, seed=seed
     )
     return float(found.low[0]), float(found.high[0])
-
-
-def _flat(ends: tuple[float, float], y: float) -> tuple[float, float, float, float]:
-    return ends[0], y, ends[1], y

@@ -13,6 +13,9 @@ from comis_eval.report.drawing import (
     Box,
     Dot,
     Drawing,
+    Entry,
+    Role,
+    Shape,
     Label,
     Line,
     Mark,
@@ -24,6 +27,10 @@ from comis_eval.report.drawing import (
 )
 from comis_eval.report.study import Study
 from comis_eval.report.weights import lower_is_better
+
+
+_FEASIBLE: tuple[Role, Shape] = ("muted", "circle")
+_INFEASIBLE: tuple[Role, Shape] = ("bad", "down")
 
 
 class Step(NamedTuple):
@@ -63,48 +70,31 @@ class History:
 
     def draw(self, width: float = WIDE) -> Drawing:
         """Lay out a dot a trial, the running best above them, the band of luck behind."""
-        span = around([v for s in self.steps for v in (s.value,)] + [self.current, self.luck])
+        span = around([*(step.value for step in self.steps), self.current, self.luck])
+        titles = {"x_title": "trial", "y_title": self.objective}
         last = max(self.steps[-1].number, 1)
-        frame = plane(
-            (0, last),
-            span,
-            width=width,
-            height=300,
-            x_title="trial",
-            y_title=self.objective,
-            top=44,
-        )
+        frame = plane((0, last), span, width=width, height=300, top=44, **titles)
         x, y = frame.x, frame.y
         marks: list[Mark] = []
-        named = [("trial", "muted", "circle"), ("best so far", "first", "square")]
+        named: list[Entry] = [("trial", *_FEASIBLE), ("best so far", "first", "square")]
         if not isnan(self.luck):
             top, bottom = sorted((y(self.current), y(self.luck)))
             marks.append(Box(x.start, top, x.end - x.start, bottom - top, "band"))
-        marks += frame.marks
+            named.append(("luck", "band", "square"))
         if any(not step.feasible for step in self.steps):
-            named.append(("infeasible", "bad", "down"))
-        marks += legend(named, x=4, y=30)  # type: ignore[arg-type]
-        if not isnan(self.luck):
-            marks.append(Label(x.end, y(self.luck) - 4, "what luck gives", "muted", "end"))
+            named.append(("infeasible", *_INFEASIBLE))
+        marks += [*frame.marks, *legend(named, x=4, y=30)]
         if not isnan(self.current):
             here = y(self.current)
-            marks += [
-                Line(x.start, here, x.end, here, "muted", 1, dashed=True),
-                Label(x.end, here + 14, "current", "muted", "end"),
-            ]
-        dots = {
-            (round(x(s.number)), round(y(s.value)), s.feasible): s for s in self.steps
-        }  # one is drawn where several would lie on each other
-        for (left, top_, feasible), _ in dots.items():
-            look = ("muted", "circle") if feasible else ("bad", "down")
-            marks.append(Dot(left, top_, 2.2, *look, hollow=not feasible))  # type: ignore[arg-type]
-        marks.append(
-            Trail(
-                _stairs([(x(s.number), y(s.best)) for s in self.steps if not isnan(s.best)]),
-                "first",
-                2,
-            )
-        )
+            marks.append(Line(x.start, here, x.end, here, "muted", 1, dashed=True))
+            marks.append(Label(x.end, here + 14, "current", "muted", "end"))
+        # One dot is drawn where several would lie on each other.
+        places = {(round(x(s.number)), round(y(s.value)), s.feasible) for s in self.steps}
+        for left, top, feasible in sorted(places):
+            look = _FEASIBLE if feasible else _INFEASIBLE
+            marks.append(Dot(left, top, 2.2, *look, hollow=not feasible))
+        best_so_far = [(x(s.number), y(s.best)) for s in self.steps if not isnan(s.best)]
+        marks.append(Trail(_stairs(best_so_far), "first", 2))
         best = self.steps[-1].best
         return Drawing(
             width,
@@ -125,11 +115,9 @@ def history(study: Study) -> History | None:
     values, sign = trials.figures[objective], -1.0 if lower_is_better(objective) else 1.0
     kept = np.where(trials.feasible, sign * values, -np.inf)
     best = sign * np.maximum.accumulate(kept)
-    steps = tuple(
-        Step(int(trials.numbers[t]), float(values[t]), bool(trials.feasible[t]),
-             float(best[t]) if np.isfinite(best[t]) else nan)
-        for t in np.flatnonzero(trials.usable).tolist()
-    )  # fmt: skip
+    best[~np.isfinite(best)] = nan
+    columns = (trials.numbers, values, trials.feasible, best)
+    steps = tuple(map(Step, *(column[trials.usable].tolist() for column in columns)))
     first = steps[0]
     current = first.value if first.number == 0 else nan
     luck = nan if result.floor is None else current + sign * result.floor.percentile_95

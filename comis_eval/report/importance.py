@@ -25,7 +25,7 @@ class Importance:
     def draw(self, width: float = WIDE) -> Drawing:
         """Lay out a bar a knob."""
         most = max((share.share for share in self.shares), default=0.0) or 1.0
-        frame = rows([s.knob for s in self.shares], 0, most, width=width, right=52, axis=False)
+        frame = rows([s.knob for s in self.shares], (0, most), width=width, right=56, axis=False)
         marks: list[Mark] = list(frame.marks)
         for share, y in zip(self.shares, frame.ys, strict=True):
             end = frame.x(share.share)

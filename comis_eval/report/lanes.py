@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from comis_eval.evaluation import Evaluation
-from comis_eval.report.drawing import WIDE, Box, Drawing, Label, Mark, rows
+from comis_eval.report.drawing import LOOKS, WIDE, Box, Drawing, Label, Mark, Role, rows
 
 
 class Reach(NamedTuple):
@@ -32,28 +32,22 @@ class Lanes:
 
     def draw(self, width: float = WIDE) -> Drawing:
         """Lay out a bar a lane on the frame of all queries; a dead one says so."""
-        several = len({reach.evaluation for reach in self.reaches}) > 1
+        names = dict.fromkeys(reach.evaluation for reach in self.reaches)
+        looks, several = dict(zip(names, LOOKS, strict=False)), len(names) > 1
         labels = [f"{r.lane}, {r.evaluation}" if several else r.lane for r in self.reaches]
-        frame = rows(labels, 0, 1, width=width, right=110, axis=False)
+        frame = rows(labels, (0, 1), width=width, right=110, axis=False)
         marks: list[Mark] = list(frame.marks)
         for reach, y in zip(self.reaches, frame.ys, strict=True):
             start, whole = frame.x.start, frame.x.end - frame.x.start
             share = reach.hits / max(reach.queries, 1)
             marks.append(Box(start, y - 7, whole, 14, "band"))
-            marks.append(Box(start, y - 7, whole * share, 14, "first"))
+            marks.append(Box(start, y - 7, whole * share, 14, looks[reach.evaluation][0]))
             if reach.dead:
                 marks.append(Box(start, y - 7, whole, 14, "bad", hollow=True))
             told = f"{reach.hits} of {reach.queries}"
-            marks.append(
-                Label(
-                    width - 4,
-                    y + 4,
-                    f"DEAD, {told}" if reach.dead else told,
-                    "bad" if reach.dead else "ink",
-                    "end",
-                    reach.dead,
-                )
-            )
+            role: Role = "bad" if reach.dead else "ink"
+            said = f"DEAD, {told}" if reach.dead else told
+            marks.append(Label(width - 4, y + 4, said, role, "end", reach.dead))
         return Drawing(
             width,
             frame.height,

@@ -5,10 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from comis_eval.report.drawing import WIDE, Dot, Drawing, Mark, around, legend, number, plain, plane
+from comis_eval.report.drawing import (
+    WIDE,
+    Dot,
+    Drawing,
+    Entry,
+    Mark,
+    Role,
+    Shape,
+    around,
+    legend,
+    number,
+    plain,
+    plane,
+)
 from comis_eval.report.study import Study
+
+
+_ANY: tuple[Role, Shape] = ("muted", "circle")
+_FRONT: tuple[Role, Shape] = ("first", "square")
+_NAMED: tuple[Entry, ...] = (("current", "second", "diamond"), ("winner", "good", "up"))
 
 
 class Trade(NamedTuple):
@@ -46,28 +62,21 @@ class Pareto:
     def draw(self, width: float = WIDE) -> Drawing:
         """Lay out a dot a trial, those of the front filled and larger."""
         quality, cost = self.objectives
+        spans = [around([getattr(t, axis) for t in self.trades]) for axis in ("cost", "quality")]
         frame = plane(
-            around([t.cost for t in self.trades]),
-            around([t.quality for t in self.trades]),
-            width=width, height=320, x_title=cost, y_title=quality, top=44,
-        )  # fmt: skip
+            spans[0], spans[1], width=width, height=320, x_title=cost, y_title=quality, top=44
+        )
         marks: list[Mark] = list(frame.marks)
-        named = [
-            ("trial", "muted", "circle"), ("front", "first", "square"),
-            ("current", "second", "diamond"), ("winner", "good", "up"),
-        ]  # fmt: skip
-        marks += legend(named, x=4, y=30)  # type: ignore[arg-type]
+        marks += legend([("trial", *_ANY), ("front", *_FRONT), *_NAMED], x=4, y=30)
         for trade in sorted(self.trades, key=lambda t: t.front):
+            look, radius = (_FRONT, 4.5) if trade.front else (_ANY, 2.2)
+            tip = f"trial {trade.number}: {number(trade.quality)} at {plain(trade.cost)}"
             at = frame.x(trade.cost), frame.y(trade.quality)
-            tip = f"trial {trade.number}: {quality} {number(trade.quality)}, {cost} {plain(trade.cost)}"
-            look = (4.5, "first", "square") if trade.front else (2.2, "muted", "circle")
-            marks.append(Dot(*at, *look, tip=tip))  # type: ignore[arg-type]
-        for standing_out, role, shape in (
-            (self.current, "second", "diamond"), (self.winner, "good", "up"),
-        ):  # fmt: skip
-            if standing_out is not None:
-                at = frame.x(standing_out.cost), frame.y(standing_out.quality)
-                marks.append(Dot(*at, 6, role, shape))  # type: ignore[arg-type]
+            marks.append(Dot(*at, radius, *look, tip=tip))
+        for named, (_, role, shape) in zip((self.current, self.winner), _NAMED, strict=True):
+            if named is not None:
+                at = frame.x(named.cost), frame.y(named.quality)
+                marks.append(Dot(*at, 6, role, shape))
         front = [t for t in self.trades if t.front]
         return Drawing(
             width,
@@ -86,14 +95,14 @@ def pareto(study: Study) -> tuple[Pareto, ...]:
         return ()
     front = set(result.pareto)
     first = result.objectives[0]
-    chosen = np.flatnonzero(trials.feasible & ~trials.repeats).tolist()
+    chosen = trials.feasible & ~trials.repeats
     found = []
     for other in result.objectives[1:]:
+        columns = (trials.numbers, trials.figures[first], trials.figures[other])
         trades = tuple(
-            Trade(int(trials.numbers[t]), float(trials.figures[first][t]),
-                  float(trials.figures[other][t]), int(trials.numbers[t]) in front)
-            for t in chosen
-        )  # fmt: skip
+            Trade(*point, front=point[0] in front)
+            for point in zip(*(column[chosen].tolist() for column in columns), strict=True)
+        )
         if not trades:
             continue
         by_number = {trade.number: trade for trade in trades}

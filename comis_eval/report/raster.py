@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comis_eval.report.drawing import FONT, Box, Dot, Drawing, Label, Line, Mark, Trail
-from comis_eval.report.svg import COLOURS, corners
+from comis_eval.report.svg import COLOURS, TITLE, corners, title_of
 from comis_eval.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
 
 DOTS_PER_INCH = 192
 _PIXEL = 72 / 96
@@ -23,21 +24,22 @@ def write_png(drawing: Drawing, path: Path) -> None:
 
     Text is drawn as it is given: neither mathematics nor markup in it is obeyed.
     """
-    from matplotlib import rc_context
+    from matplotlib import rc_context, rcdefaults
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    settings = {"text.usetex": False, "text.parse_math": False, "font.family": "DejaVu Sans"}
-    with rc_context(settings), warnings.catch_warnings():
+    with rc_context(), warnings.catch_warnings():
         # A letter that the font lacks is drawn as a box, and nobody needs to hear of it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure = Figure(figsize=(drawing.width / 96, drawing.height / 96), dpi=DOTS_PER_INCH)
+        rcdefaults()
+        height = drawing.height + TITLE
+        figure = Figure(figsize=(drawing.width / 96, height / 96), dpi=DOTS_PER_INCH)
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.set_xlim(0, drawing.width)
-        axes.set_ylim(drawing.height, 0)
-        for layer, mark in enumerate(drawing.marks):
+        axes.set_ylim(drawing.height, -TITLE)
+        for layer, mark in enumerate((*drawing.marks, title_of(drawing))):
             _trace(mark, axes, layer)
         figure.savefig(path, format="png", metadata={"Software": None})
 
@@ -56,20 +58,12 @@ def _trace(mark: Mark, axes: Axes, layer: int) -> None:
             xs, ys = zip(*mark.points, strict=True)
             axes.plot(xs, ys, color=colour, linewidth=mark.width * _PIXEL, zorder=layer)
         case Box():
-            filled = (
-                {"facecolor": "none", "edgecolor": colour} if mark.hollow else {"color": colour}
-            )
-            box = Rectangle((mark.x, mark.y), mark.width, mark.height, zorder=layer, lw=0, **filled)
-            box.set_linewidth(_PIXEL if mark.hollow else 0)
-            axes.add_patch(box)
+            at = mark.x, mark.y
+            _add(Rectangle(at, mark.width, mark.height), mark, axes, layer)
+        case Dot(shape="circle"):
+            _add(Circle((mark.x, mark.y), mark.radius), mark, axes, layer)
         case Dot():
-            looks = {"facecolor": "none" if mark.hollow else colour, "edgecolor": colour}
-            line = _PIXEL if mark.hollow else 0
-            if mark.shape == "circle":
-                shape = Circle((mark.x, mark.y), mark.radius, zorder=layer, lw=line, **looks)
-                axes.add_patch(shape)
-            else:
-                axes.add_patch(Polygon(corners(mark), zorder=layer, lw=line, **looks))
+            _add(Polygon(corners(mark)), mark, axes, layer)
         case Label():
             axes.text(
                 mark.x,
@@ -81,4 +75,14 @@ def _trace(mark: Mark, axes: Axes, layer: int) -> None:
                 ha={"start": "left", "middle": "center", "end": "right"}[mark.anchor],
                 va="baseline",
                 zorder=layer,
+                parse_math=False,
+                usetex=False,
             )
+
+
+def _add(patch: Patch, mark: Box | Dot, axes: Axes, layer: int) -> None:
+    patch.set_facecolor("none" if mark.hollow else COLOURS[mark.role])
+    patch.set_edgecolor(COLOURS[mark.role])
+    patch.set_linewidth(_PIXEL if mark.hollow else 0)
+    patch.set_zorder(layer)
+    axes.add_patch(patch)

@@ -22,9 +22,9 @@ from comis_eval.report.drawing import (
     legend,
     number,
     plane,
-    printable,
 )
 from comis_eval.report.weights import lower_is_better
+from comis_eval.text import printable
 
 _TIPS = 3
 

@@ -194,7 +194,7 @@ def _knobs(study: Study) -> Html:
         ]
         if rows:
             parts.append(table(["knob", "as good as the best", "current", "winner"], rows, texts=4))
-    what = searched({knob.path: knob for knob in study.result.space})
+    what = searched(study)
     if what:
         parts.append(
             numbers("What was searched", table(["knob", "values"], list(what.items()), texts=2))

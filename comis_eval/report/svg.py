@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from math import sqrt
 
 from comis_eval.report.drawing import FONT, Box, Dot, Drawing, Label, Line, Mark, Role, Shape, Trail
-from comis_eval.text import html
+from comis_eval.text import html, printable
+
+TITLE = 28.0
+"""Pixels above a drawing that a file has for its title; on a page the caption says it."""
 
 COLOURS: Mapping[Role, str] = {
     "ink": "#1f2328",
@@ -16,7 +19,7 @@ COLOURS: Mapping[Role, str] = {
     "second": "#a8500f",
     "good": "#1a7048",
     "bad": "#b3261e",
-    "band": "#e6ecf4",
+    "band": "#dfe8f3",
 }
 """What a role looks like in files; the page has a scheme of its own."""
 
@@ -39,8 +42,10 @@ def svg(drawing: Drawing, *, ident: str, standalone: bool = False) -> str:
         standalone: Whether it brings its own colours and font; else marks have a role as
             class, and the page styles it.
     """
-    size = f'width="{_n(drawing.width)}" height="{_n(drawing.height)}"'
-    box = f'viewBox="0 0 {_n(drawing.width)} {_n(drawing.height)}"'
+    above = TITLE if standalone else 0.0
+    width, height = _n(drawing.width), _n(drawing.height + above)
+    size = f'width="{width}" height="{height}"'
+    box = f'viewBox="0 {_n(-above)} {width} {height}"'
     space = ' xmlns="http://www.w3.org/2000/svg"' if standalone else ""
     face = f' font-family="sans-serif" font-size="{_n(FONT)}"' if standalone else ""
     lines = [
@@ -49,9 +54,15 @@ def svg(drawing: Drawing, *, ident: str, standalone: bool = False) -> str:
         f'<desc id="{ident}-d">{html(drawing.description)}</desc>',
     ]
     if standalone:
-        lines.append('<rect width="100%" height="100%" fill="#ffffff"/>')
+        lines.append(f'<rect y="{_n(-above)}" width="100%" height="100%" fill="#ffffff"/>')
+        lines.append(_traced(title_of(drawing), standalone=True))
     lines += [_traced(mark, standalone=standalone) for mark in drawing.marks]
     return "\n".join([*lines, "</svg>"])
+
+
+def title_of(drawing: Drawing) -> Label:
+    """The title as it stands above a drawing in a file."""
+    return Label(4, 16 - TITLE, printable(drawing.title), bold=True)
 
 
 def _traced(mark: Mark, *, standalone: bool) -> str:

@@ -30,7 +30,8 @@ def weights_of(evaluation: Evaluation, metric: str, category: str = ALL) -> NDAr
         return headline.astype(np.float64)  # a metric of a later version
     if definition.reduce == "utility":
         return _of_utility(evaluation, categories, headline)
-    return headline.astype(np.float64) if definition.headline_only else np.ones(len(categories))
+    counted = headline if definition.headline_only else np.ones(len(categories), dtype=bool)
+    return counted.astype(np.float64)
 
 
 def _of_utility(

@@ -167,7 +167,12 @@ def _guarded(content: str, memory: Memory, style: Style, delimiter: str) -> str:
         if around := _WRAPPED.fullmatch(content.strip()):
             return around[1] + without_markers(around[3]) + around[4]
     content = without_markers(content)
-    return _wrap(content, memory.source_type, delimiter) if _is_wrapped(memory, style) else content
+    if _is_wrapped(memory, style):
+        return _wrap(content, memory.source_type, delimiter)
+    if memory.trust_level is TrustLevel.SYSTEM:
+        return content
+    # Without markers around it a second line could pass for another memory's; the lengths stay.
+    return _NEWLINES.sub(lambda ends: " " * len(ends[0]), content)
 
 
 def _is_wrapped(memory: Memory, style: Style) -> bool:

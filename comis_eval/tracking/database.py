@@ -17,6 +17,7 @@ from comis_eval.tracking.locks import locked
 _TABLES = frozenset(("experiments", "runs", "metrics", "params", "tags", "alembic_version"))
 _CREATION_SECONDS = 120.0
 _BUSY_MS = 20_000
+_PAGES_AHEAD = 10_000  # 40 MB, some three hundred runs, before the file itself is flushed
 
 
 def check(path: Path) -> None:
@@ -118,6 +119,7 @@ def _write_ahead(connection: Any, record: Any) -> None:  # noqa: ARG001
         return
     if mode == "wal":
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_AHEAD}")
 
 
 def settle(path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 
 from comis_eval.text import sha256_text
 
@@ -21,6 +22,7 @@ _KEPT_OFF_PATHS = re.compile(r"[\w -]")
 _MARK = re.compile(r"_(at|x[0-9a-f]*)_")
 
 
+@lru_cache(maxsize=4096)  # a thousand trials have the same sixty names
 def mlflow_name(name: str) -> str:
     """Write a name with what MLflow accepts; two names never become one.
 

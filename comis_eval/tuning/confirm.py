@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,10 +63,10 @@ def distinct_feasible(study: StudyResult) -> list[TrialRecord]:
 def choose(
     study: StudyResult,
     tune: Replay,
-    groups: Sequence[str],
+    groups: NDArray[np.str_],
     *,
     select: Replay | None,
-    select_groups: Sequence[str] = (),
+    select_groups: NDArray[np.str_] | None = None,
     seed: int,
 ) -> Choice:
     """Let the best trials compete, on other queries when there are enough, and name a winner.
@@ -88,7 +88,7 @@ def choose(
     entrants = ranked[:TOP]
     if all(record.number != 0 for record in entrants):
         entrants.append(study.current)
-    if select is None:
+    if select is None or select_groups is None:
         differences, place = matrix, {r.number: i for i, r in enumerate(ranked)}
         differences = differences[:, [place[record.number] for record in entrants]]
         weights, named = tune.query_weights, groups

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from optuna import Trial
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
 from comis_eval.errors import ComisEvalError
@@ -86,10 +87,14 @@ class Search:
             unfinished = [t for t in found[self._settled : trials] if not t.state.is_finished()]
             if len(found) < trials or any(t.state == TrialState.WAITING for t in unfinished):
                 trial = self._stored.study.ask()
-                if trial.number < trials:
-                    yield self._conclude(trial)
-                else:  # others took the last ones meanwhile
+                if trial.number >= trials:  # others took the last ones meanwhile
                     self._stored.put_back(trial.number)
+                    continue
+                try:
+                    record = self._conclude(trial)
+                except UpdateFinishedTrialError:  # we were taken for dead; it was run elsewhere
+                    continue
+                yield record
             elif not unfinished:
                 return
             elif not self._stored.put_back_abandoned(unfinished, alone=False):
@@ -139,13 +144,12 @@ class Search:
         return record
 
     def _tell(self, trial: Trial, record: TrialRecord) -> None:
-        study = self._stored.study
         if record.state == "failed":
-            study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+            self._stored.tell(trial, None)
             return
-        if VIOLATION not in trial.constraints:  # it is when the process died just after this
+        if VIOLATION not in trial.constraints:  # it is when a process died just after this
             trial.set_constraint(VIOLATION, record.violation)
-        study.tell(trial, list(record.values), skip_if_finished=True)
+        self._stored.tell(trial, record.values)
 
     def _know(self, record: TrialRecord) -> None:
         if record.number == 0 and record.state == "failed":

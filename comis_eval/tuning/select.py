@@ -51,7 +51,7 @@ class Decision(NamedTuple):
 
 def nearest_of_the_best(
     differences: NDArray[np.float64],
-    groups: Sequence[str],
+    groups: NDArray[np.str_],
     weights: NDArray[np.float64],
     distances: NDArray[np.float64],
 ) -> int:

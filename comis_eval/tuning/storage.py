@@ -24,7 +24,7 @@ import optuna
 from optuna.exceptions import DuplicatedStudyError, StorageInternalError, UpdateFinishedTrialError
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
@@ -49,6 +49,7 @@ Existing = Literal["refuse", "resume", "join"]
 _JOURNAL = "journal:"
 _CREATION = 5.0  # seconds that another process may take to make the study
 _UNTAGGED = 30.0  # seconds between the start of a trial and its process saying who runs it
+_LOCKED = 10  # seconds after which the lock of a process that was killed is taken away
 _ATTEMPTS = 5  # at opening: processes that make the tables of a new database at once collide
 
 _log = logging.getLogger(__name__)
@@ -90,7 +91,8 @@ def _said(error: BaseException) -> str:
 def _journal(url: str) -> BaseStorage:
     path = Path(url.removeprefix(_JOURNAL))
     _make_private(path)
-    return JournalStorage(JournalFileBackend(str(path)))
+    lock = JournalFileSymlinkLock(str(path), grace_period=_LOCKED)
+    return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
 
 
 def _database(url: str) -> BaseStorage:
@@ -163,10 +165,26 @@ class StoredStudy:
             found: All trials.
             alone: No other process works on the study, unless it says so.
         """
-        abandoned = [t.number for t in found if t.state == TrialState.RUNNING and _gone(t, alone)]
-        for number in abandoned:
-            self.put_back(number)
+        running = [trial for trial in found if trial.state == TrialState.RUNNING]
+        abandoned = [trial for trial in running if _gone(trial, alone)]
+        for trial in abandoned:
+            now = self.storage.get_trial(self._id_of(trial.number))
+            if now.state == TrialState.RUNNING and now.user_attrs == trial.user_attrs:
+                self.put_back(trial.number)  # else others were faster
         return bool(abandoned)
+
+    def tell(self, trial: optuna.Trial, values: Sequence[float] | None) -> None:
+        """Finish a trial with its values, or as failed.
+
+        Of two processes that ran it, because one was taken for dead, the first counts.
+        """
+        told = list(values) if values is not None else None
+        state = TrialState.COMPLETE if values is not None else TrialState.FAIL
+        try:
+            self.study.tell(trial, told, state=state, skip_if_finished=True)
+        except ValueError:  # it waits again, though we were alive
+            self.storage.set_trial_state_values(self._id_of(trial.number), TrialState.RUNNING)
+            self.study.tell(trial, told, state=state, skip_if_finished=True)
 
 
 def prepared(

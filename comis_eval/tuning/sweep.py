@@ -2,59 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from comis_eval.config import Config, config_hash
-from comis_eval.datasets import Dataset, folds_of, split_of
+from comis_eval.datasets import Dataset
 from comis_eval.evaluation.inputs import Judge
 from comis_eval.metrics import ALL, leaks, means, parse
 from comis_eval.pipelines.rank import rank
 from comis_eval.pipelines.retrieval import Retriever
-from comis_eval.stats import Comparison, compare, within_one_standard_error
+from comis_eval.stats import within_one_standard_error
 from comis_eval.tuning import ledger
-from comis_eval.tuning.confirm import MARGIN, Choice, by_category, choose, distinct_feasible
-from comis_eval.tuning.errors import StudyError
-from comis_eval.tuning.knob import Value
+from comis_eval.tuning.confirm import Choice, distinct_feasible
+from comis_eval.tuning.holdout import FOLDS, HeldOut, chosen, held_out, parts_of
+from comis_eval.tuning.importance import importances as importances_of
 from comis_eval.tuning.parts import Bench, coverage_of
 from comis_eval.tuning.records import TrialRecord
-from comis_eval.tuning.replay import objectives_of
+from comis_eval.tuning.replay import Replay, objectives_of
 from comis_eval.tuning.result import StudyResult
-from comis_eval.tuning.select import SMALL, Decision, decide, flat_region
+from comis_eval.tuning.select import Decision, decide, flat_region
 from comis_eval.tuning.space import Space
 from comis_eval.tuning.study import Progress, run_study
 
-FOLDS = 5
-"""How often a small set is searched again without a part of it."""
-
 Stage = Callable[[str, int, int], None]
 """Told which part of the sweep runs, how far it is, and how far it goes."""
-
-
-class HeldOut(NamedTuple):
-    """What queries outside the search said.
-
-    Attributes:
-        kind: ``test`` (a split opened once) or ``folds`` (searched again without each part).
-        comparison: Winner against current; of ``folds``, the winners of the searches that
-            never saw the query.
-        per_category: The same by category.
-        opened_before: How often queries of this dataset were held out before.
-        winners: The trial recommended; of ``folds``, one point a fold.
-    """
-
-    kind: str
-    comparison: Comparison
-    per_category: Mapping[str, Mapping[str, Any]]
-    opened_before: int
-    winners: tuple[Mapping[str, Value], ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -174,7 +152,7 @@ def sweep(
     space.check(current)
     table = retriever.covering(dataset.queries, current, coverage_of(space, current))
     bench = Bench(dataset, table, current, plan.objectives)
-    parts = _parts(dataset, plan.seed)
+    parts = parts_of(dataset, plan.seed)
     tune = bench.replay(None if parts is None else parts["tune"])
     search = partial(
         run_study,
@@ -197,51 +175,71 @@ def sweep(
         resume=plan.resume,
         progress=progress,
     )
-    importances, flat = _shape(
-        study, tune, bench.groups if parts is None else bench.groups[parts["tune"]]
+    tuned = bench.groups if parts is None else bench.groups[parts["tune"]]
+    importances, flat = _shape(study, tune, tuned)
+    made = partial(
+        SweepResult,
+        name=plan.name,
+        dataset=dataset,
+        current=current,
+        seed=plan.seed,
+        sampler=plan.sampler,
+        study=study,
+        importances=importances,
+        flat=flat,
+        notes=study.notes,
     )
-    told = {
-        "name": plan.name,
-        "dataset": dataset,
-        "current": current,
-        "seed": plan.seed,
-        "sampler": plan.sampler,
-        "study": study,
-        "importances": importances,
-        "flat": flat,
-        "notes": study.notes,
-    }
     if len(plan.objectives) > 1:
-        front = Decision(
-            "keep current",
-            (f"{len(study.pareto)} trials form the front of {', '.join(plan.objectives)}: choose "
-             "among them, then confirm the choice with one objective",),
-        )  # fmt: skip
-        return SweepResult(**told, choice=None, held_out=None, decision=front)
+        words = (
+            f"{len(study.pareto)} trials form the front of {', '.join(plan.objectives)}: choose "
+            "one, and confirm the choice by a sweep with one objective"
+        )
+        return made(choice=None, held_out=None, decision=Decision("keep current", (words,)))
 
-    choice = _choose(bench, study, parts, plan.seed)
-    held_out = None
+    choice = chosen(bench, study, parts, plan.seed)
+    looked = None
     if plan.confirm:
-        held_out = _confirm(bench, study, choice, parts, plan, search, stage)
-    changed = config_hash(study.config(choice.number)) != config_hash(current)
-    leaked, judged, unjudged = _whole(bench, study.config(choice.number))
-    if held_out is None and changed:
+
+        def again(replay: Replay, fold: int) -> StudyResult:
+            if stage is not None:
+                stage(f"searching without part {fold + 1}", fold, FOLDS)
+            journal = None if plan.folder is None else plan.folder / f"fold-{fold}.jsonl"
+            return search(
+                replay,
+                trials=len(study.trials),
+                seed=plan.seed + 1 + fold,
+                journal=journal,
+                resume=journal is not None and journal.is_file(),
+            )
+
+        looked = held_out(
+            bench,
+            study,
+            choice,
+            parts,
+            seed=plan.seed,
+            opened_before=_opened_before(plan, dataset),
+            search_again=again,
+        )
+    winner = study.config(choice.number)
+    changed = config_hash(winner) != config_hash(current)
+    leaked, judged, unjudged = _everywhere(bench, winner)
+    if looked is None and changed:
         decision = Decision("keep current", ("nothing was confirmed on held-out queries",))
     else:
         decision = decide(
-            None if held_out is None else held_out.comparison,
+            None if looked is None else looked.comparison,
             choice.floor,
             tuned_gain=choice.tuned_gain,
             leaks=leaked,
             judged_gap=abs(judged[0] - judged[1]),
             changed=changed,
         )
-    if held_out is not None and plan.ledger is not None:
-        _write_down(plan, dataset, held_out, decision)
-    return SweepResult(
-        **told,
+    if looked is not None:
+        _write_down(plan, dataset, looked, decision)
+    return made(
         choice=choice,
-        held_out=held_out,
+        held_out=looked,
         decision=decision,
         leaked=leaked,
         judged=judged,
@@ -260,148 +258,53 @@ def default_space(dataset: Dataset, current: Config, *, freeze_trust: bool = Fal
     )
 
 
-def _parts(dataset: Dataset, seed: int) -> dict[str, NDArray[np.intp]] | None:
-    """Positions of the queries of each split; None when the set is too small to be cut."""
-    if len(dataset.queries) < SMALL and not dataset.splits:
-        return None
-    names = split_of(dataset, seed)
-    parts = {name: np.flatnonzero(names == name) for name in ("tune", "select", "test")}
-    empty = [name for name, positions in parts.items() if not len(positions)]
-    if empty:
-        raise StudyError(
-            f"{dataset.name}: no query falls into {', '.join(empty)}; a sweep needs all three "
-            "splits, or none fixed in dataset.yaml"
-        )
-    return parts
-
-
-def _choose(
-    bench: Bench, study: StudyResult, parts: Mapping[str, NDArray[np.intp]] | None, seed: int
-) -> Choice:
-    groups = bench.groups
-    if parts is None:
-        return choose(study, bench.replay(), groups, select=None, seed=seed)
-    return choose(
-        study,
-        bench.replay(parts["tune"]),
-        groups[parts["tune"]],
-        select=bench.replay(parts["select"]),
-        select_groups=groups[parts["select"]],
-        seed=seed,
-    )
-
-
-def _confirm(
-    bench: Bench,
-    study: StudyResult,
-    choice: Choice,
-    parts: Mapping[str, NDArray[np.intp]] | None,
-    plan: SweepPlan,
-    search: Callable[..., StudyResult],
-    stage: Stage | None,
-) -> HeldOut:
-    sign = study.objectives[0].sign
-    before = [] if plan.ledger is None else ledger.openings(plan.ledger, bench.dataset.fingerprint)
-    if parts is not None:
-        positions, replay = parts["test"], bench.replay(parts["test"])
-        winner = replay(study.config(choice.number)).per_query
-        standing = replay(bench.current).per_query
-        weights, points = replay.query_weights, (study.trial(choice.number).params,)
-    else:
-        positions, whole = np.arange(len(bench.dataset.queries)), bench.replay()
-        standing, weights = whole(bench.current).per_query, whole.query_weights
-        winner, points = _searched_again(bench, plan, search, stage, trials=len(study.trials))
-    groups, categories = bench.groups[positions], bench.categories[positions]
-    comparison = compare(
-        sign * (winner - standing), groups, weights, categories, margins=MARGIN, seed=plan.seed
-    )[0]
-    return HeldOut(
-        "folds" if parts is None else "test",
-        comparison,
-        by_category(winner, standing, groups, categories, sign=sign, seed=plan.seed),
-        len([opening for opening in before if opening.study != plan.name]),
-        points,
-    )
-
-
-def _searched_again(
-    bench: Bench,
-    plan: SweepPlan,
-    search: Callable[..., StudyResult],
-    stage: Stage | None,
-    *,
-    trials: int,
-) -> tuple[NDArray[np.float64], tuple[Mapping[str, Value], ...]]:
-    """Search without each part of the queries and answer that part by the winner."""
-    count = min(FOLDS, len(set(bench.groups.tolist())))
-    folds = folds_of(bench.dataset, count, plan.seed)
-    answered = np.full(len(folds), np.nan)
-    points = []
-    for fold in range(count):
-        if stage is not None:
-            stage(f"searching without part {fold + 1} of {count}", fold, count)
-        seen, unseen = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        tune = bench.replay(seen)
-        journal = None if plan.folder is None else plan.folder / f"fold-{fold}.jsonl"
-        found = search(
-            tune,
-            trials=trials,
-            seed=plan.seed + 1 + fold,
-            journal=journal,
-            resume=journal is not None and journal.is_file(),
-        )
-        winner = choose(found, tune, bench.groups[seen], select=None, seed=plan.seed)
-        answered[unseen] = bench.replay(unseen)(found.config(winner.number)).per_query
-        points.append(found.trial(winner.number).params)
-    return answered, tuple(points)
-
-
-def _whole(
+def _everywhere(
     bench: Bench, winner: Config
 ) -> tuple[int, tuple[float, float], tuple[tuple[str, str], ...]]:
-    """Leaks of the winner on every query, judged@k of both, and what nobody judged."""
-    judge, replay = Judge(bench.dataset), bench.replay()
-    judged = parse(f"judged@{replay.constants.k0}")
-    shares, inputs = [], None
-    for config in (bench.current, winner):
-        inputs = judge.inputs(rank(bench.table, config), replay.constants)
-        shares.append(means({judged: judged(inputs)}, inputs)[ALL][judged.name].value)
-    assert_inputs = inputs
-    if assert_inputs is None or assert_inputs.ranking is None or assert_inputs.ranking.row is None:
-        raise StudyError("the winner could not be ranked on the whole dataset")
-    top = assert_inputs.ranking
-    unjudged = [
-        (bench.dataset.queries[q].id, bench.dataset.memories[top.row[q, c]].id)  # type: ignore[index]
-        for q, c in np.argwhere(
-            top.within(replay.constants.k0) & (top.grade[:, : replay.constants.k0] < 0)
-        )
-    ]
-    return len(leaks(assert_inputs)), (shares[0], shares[1]), tuple(unjudged)
+    """Leaks of the winner on every query, judged@k of both, and what of it nobody judged."""
+    judge, constants, dataset = Judge(bench.dataset), bench.replay().constants, bench.dataset
+    k = constants.k0
+    judged = parse(f"judged@{k}")
+    ranked = [rank(bench.table, config) for config in (bench.current, winner)]
+    inputs = [judge.inputs(rankings, constants) for rankings in ranked]
+    shares = [means({judged: judged(part)}, part)[ALL][judged.name].value for part in inputs]
+    rows = ranked[1].ranked_rows()[:, :k]
+    unjudged = np.argwhere((rows >= 0) & (judge.grades(rows) < 0))
+    return (
+        len(leaks(inputs[1])),
+        (shares[0], shares[1]),
+        tuple((dataset.queries[q].id, dataset.memories[rows[q, c]].id) for q, c in unjudged),
+    )
 
 
 def _shape(
-    study: StudyResult, tune: Any, groups: Sequence[str]
+    study: StudyResult, tune: Replay, groups: NDArray[np.str_]
 ) -> tuple[dict[str, float], dict[str, tuple[Any, ...]]]:
     """How much each knob matters, and how far it may move without leaving the noise."""
-    from comis_eval.tuning.importance import importances
-
     ranked = distinct_feasible(study)
     sign, current = study.objectives[0].sign, study.per_query(0)
     matrix = sign * (study.matrix([record.number for record in ranked]) - current).T
     near = within_one_standard_error(matrix, groups, tune.query_weights)
-    return importances(study), flat_region([record.params for record in ranked], near)
+    return importances_of(study), flat_region([record.params for record in ranked], near)
 
 
-def _write_down(plan: SweepPlan, dataset: Dataset, held_out: HeldOut, decision: Decision) -> None:
+def _opened_before(plan: SweepPlan, dataset: Dataset) -> int:
+    """How often other sweeps looked at held-out queries of this dataset."""
+    if plan.ledger is None:
+        return 0
+    known = ledger.openings(plan.ledger, dataset.fingerprint)
+    return sum(opening.study != plan.name for opening in known)
+
+
+def _write_down(plan: SweepPlan, dataset: Dataset, looked: HeldOut, decision: Decision) -> None:
+    """Note the look, once a study: going on with one shows nothing new."""
     if plan.ledger is None:
         return
     known = ledger.openings(plan.ledger, dataset.fingerprint)
     if any(o.study == plan.name and o.seed == plan.seed for o in known):
         return
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    ledger.record(
-        plan.ledger,
-        ledger.Opening(
-            dataset.fingerprint, held_out.kind, plan.seed, plan.name, at, decision.outcome
-        ),
+    opening = ledger.Opening(
+        dataset.fingerprint, looked.kind, plan.seed, plan.name, at, decision.outcome
     )
+    ledger.record(plan.ledger, opening)

@@ -224,12 +224,18 @@ def test_switch_wrap() -> None:
 
 def test_switch_line_format() -> None:
     ten_days_ago = NOW - 10 * 86_400_000
-    told = memory("a", "two\nlines", occurred_at=ten_days_ago, source=Source("Ann", "chat"))
+    told = memory(
+        "a",
+        "two\nlines",
+        trust_level=TrustLevel.SYSTEM,
+        occurred_at=ten_days_ago,
+        source=Source("Ann", "chat"),
+    )
     _, full = ranked([told], config(), fts=["a"])
     _, short = ranked([told], config(lineFormat="short"), fts=["a"])
-    line = "- [learned] (recorded 2026-05-27, occurred 2026-05-18; by Ann via chat): two lines\n"
+    line = "- [system] (recorded 2026-05-27, occurred 2026-05-18; by Ann via chat): two lines\n"
     assert full.section.endswith(line)
-    assert short.section.endswith("- [learned] (2026-05-27 via chat): two\nlines\n")
+    assert short.section.endswith("- [system] (2026-05-27 via chat): two\nlines\n")
 
 
 def test_switch_inline_min_score() -> None:

@@ -1,7 +1,6 @@
 """A study that was interrupted ends as if it had not been."""
 
 import os
-import random
 import signal
 import stat
 import subprocess
@@ -9,6 +8,7 @@ import sys
 import time
 from math import nan
 
+import numpy as np
 import optuna
 import pytest
 
@@ -98,10 +98,10 @@ def test_death_in_any_trial_changes_nothing(journal, name):
     how = {"trials": 24, **SEARCHES[name]}
     objectives = how.get("objectives", UTILITY)
     whole = go(None, **how)
-    dice = random.Random(name)
+    dice = np.random.default_rng(len(name))
     deaths = 0
     for _ in range(40):
-        measure = Dying(dice.randrange(1, how["trials"] // 3), objectives=objectives)
+        measure = Dying(dice.integers(1, how["trials"] // 3), objectives=objectives)
         try:
             resumed = go(journal, measure, **how, resume=deaths > 0)
         except Killed:
@@ -124,7 +124,7 @@ def test_a_journal_cut_at_any_byte_resumes_to_the_same_end(journal):
     path = journal["journal"]
     whole = plain(go(journal, trials=12))
     data = path.read_bytes()
-    for length in random.Random(0).sample(range(1, len(data)), 15):
+    for length in np.random.default_rng(0).integers(1, len(data), 15):
         path.write_bytes(data[:length])
         assert plain(go(journal, trials=12, resume=True)) == whole
 
@@ -200,7 +200,9 @@ def test_values_by_query_of_earlier_trials_are_measured_when_asked_for(place):
 def test_values_by_query_that_no_longer_fit_are_refused(journal):
     go(journal, trials=6)
     resumed = go(journal, Measure(broken=lambda c, u: u + 1), trials=0, resume=True)
-    with pytest.raises(StudyError, match="trial 3 scored .* and now scores .* begin another study"):
+    with pytest.raises(
+        StudyError, match=r"trial 3 scored .* and now scores .* begin another study"
+    ):
         resumed.per_query(3)
 
 
@@ -215,12 +217,12 @@ def test_a_current_configuration_that_failed_stays_failed(place):
 
 def test_a_study_that_is_there_must_be_resumed(place):
     go(place, trials=2)
-    with pytest.raises(StudyError, match="exists.*--resume"):
+    with pytest.raises(StudyError, match=r"exists.*--resume"):
         go(place, trials=2)
 
 
 def test_a_study_that_is_not_there_cannot_be_resumed(place):
-    with pytest.raises(StudyError, match="no study .*to resume"):
+    with pytest.raises(StudyError, match=r"no study .*to resume"):
         go(place, trials=2, resume=True)
 
 
@@ -387,7 +389,7 @@ go({"journal": Path(sys.argv[1])}, Measure(sleep=0.004), trials=60, resume=sys.a
 def test_kill_9_at_random_times_loses_nothing(journal):
     path = journal["journal"]
     whole = go(None, trials=60)
-    dice = random.Random(0)
+    dice = np.random.default_rng(0)
     finished = 0
     for _ in range(20):
         begun = path.exists()
@@ -403,7 +405,7 @@ def test_kill_9_at_random_times_loses_nothing(journal):
         finished = len(entries)
         for entry, record in zip(entries, whole.trials, strict=False):
             assert entry.record.params == record.params
-    assert 0 < finished
+    assert finished > 0
     resumed = go(journal, trials=60, resume=finished > 0 or path.exists())
     assert plain(resumed) == plain(whole)
     assert resumed.best.number == whole.best.number
