@@ -36,9 +36,17 @@ COMMANDS = {
     "evaluate": Entry("evaluate", "Measure recall on a labelled query set."),
     "recall": Entry("recall", "Answer one query and show every stage of the way."),
     "diff": Entry("diff", "Compare two configurations without labels."),
+    "ablate": Entry("ablate", "Turn off or flip one thing at a time and measure what it does."),
+    "baseline": Entry(
+        "baseline", "Set or show baselines, what later evaluations are held against."
+    ),
+    "gate": Entry("gate", "Say whether a candidate may take a baseline's place."),
+    "compare": Entry("compare", "Compare evaluations of the same queries with the first of them."),
+    "plan": Entry("plan", "Say how many queries would show a loss of the margin."),
+    "sweep": Entry("sweep", "Search the knobs and confirm what was found on unseen queries."),
     "validate": Entry("validate", "Check a dataset folder and report every fault in it."),
     "import": Entry("importing", "Turn a file of another format into a dataset folder."),
-    "config": Entry("config", "Show or check a configuration."),
+    "config": Entry("config", "Show, check or export a configuration."),
     "doctor": Entry("doctor", "Check that everything needed is installed and works."),
     "cache": Entry("cache", "List or clear what is kept on disk."),
 }

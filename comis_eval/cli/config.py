@@ -18,7 +18,7 @@ from comis_eval.config_file import describe, dump_rag, not_exportable
 
 @click.group
 def command() -> None:
-    """Show or check a configuration.
+    """Show, check or export a configuration.
 
     \b
     Example:
@@ -93,3 +93,20 @@ def check(file: Path, *, as_json: bool, **given: Any) -> None:
             line(out, f"  {row.path}: {json.dumps(row.value)} (default {json.dumps(row.default)})")
     if whatifs:
         line(out, f"  the product has no setting for: {', '.join(whatifs)}")
+
+
+@command.command
+@click.argument("study")
+@click.option("--trial", type=click.IntRange(min=0), help="This trial instead of the advice.")
+def export(study: str, *, trial: int | None) -> None:
+    """Print what a sweep advises as a rag fragment to paste.
+
+    STUDY is its name, or its folder.
+
+    \b
+    Example:
+        comis-eval config export starter-1 > rag.yaml
+    """
+    from comis_eval.tuning.folder import exported
+
+    click.echo(exported(study, trial), nl=False)

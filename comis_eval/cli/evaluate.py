@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import click
 from comis_eval.cli import options
 from comis_eval.cli.figures import show_evaluation
 from comis_eval.cli.terminal import console, line, print_json, progress
-from comis_eval.datasets import load_dataset
+from comis_eval.config import Config
+from comis_eval.datasets import Dataset, load_dataset
 from comis_eval.errors import EvaluationError
 from comis_eval.evaluation import DEFAULT_METRICS, Evaluation, evaluate, file
 from comis_eval.metrics import parse
@@ -34,9 +36,18 @@ from comis_eval.metrics import parse
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the evaluation file, and its trace beside it.",
 )
+@click.option("--track", is_flag=True, help="Log the evaluation as an MLflow run.")
+@click.option("--tracking-uri", metavar="URI", help="MLflow's; sqlite under experiments/.")
 @options.JSON
 def command(
-    dataset: str, *, metrics: tuple[str, ...], out: Path | None, as_json: bool, **given: Any
+    dataset: str,
+    *,
+    metrics: tuple[str, ...],
+    out: Path | None,
+    track: bool,
+    tracking_uri: str | None,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Measure recall on a labelled query set.
 
@@ -46,6 +57,7 @@ def command(
     Example:
         comis-eval evaluate datasets/starter --set rag.maxResults=8 --out eight.json
     """
+    started = round(time.time() * 1000)
     asked = options.Options(**given)
     added = tuple(parse(name).name for name in metrics)
     if out is not None and not out.absolute().parent.is_dir():
@@ -66,6 +78,18 @@ def command(
         print_json(file.as_json(evaluation))
     else:
         show_evaluation(evaluation, config, added=added, out=console())
+    if track or tracking_uri is not None:
+        _track(evaluation, labelled, config, tracking_uri, started)
+
+
+def _track(
+    evaluation: Evaluation, dataset: Dataset, config: Config, uri: str | None, started: int
+) -> None:
+    from comis_eval.tracking import Tracker, dashboard_command
+    from comis_eval.tuning.tracked import single
+
+    run = Tracker.open(uri).log_single(single(evaluation, dataset, config, started_ms=started))
+    line(console(err=True), f"MLflow run {run}: {dashboard_command(uri)}")
 
 
 def _write(evaluation: Evaluation, path: Path) -> None:

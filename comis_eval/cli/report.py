@@ -14,20 +14,12 @@ from comis_eval.report import write_report
 
 
 @click.command
-@click.argument(
-    "source", metavar="EVALUATION_OR_STUDY", type=click.Path(exists=True, path_type=Path)
-)
-@click.argument(
-    "other",
-    metavar="[OTHER]",
-    required=False,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
+@click.argument("source", metavar="EVALUATION_OR_STUDY")
+@click.argument("other", metavar="[OTHER]", required=False)
 @click.option(
     "--dataset",
     metavar="DATASET",
-    type=click.Path(path_type=Path),
-    help="The evaluated dataset: shows texts, trust and grades. Without it the file holds ids only.",
+    help="The evaluated dataset: adds texts, trust and grades; without it, ids only.",
 )
 @click.option(
     "--out",
@@ -35,12 +27,12 @@ from comis_eval.report import write_report
     type=click.Path(dir_okay=False, path_type=Path),
     help="The HTML file to write.",
 )
-def command(source: Path, other: Path | None, *, dataset: Path | None, out: Path) -> None:
+def command(source: str, other: str | None, *, dataset: str | None, out: Path) -> None:
     """Write a report of an evaluation, of two, or of a sweep.
 
-    EVALUATION_OR_STUDY is a file that evaluate wrote with --out, or the folder of a study.
-    With OTHER, a second evaluation of the same queries, the report shows what changed from the
-    first to it. The file needs no network and can be mailed.
+    EVALUATION_OR_STUDY is a file that `evaluate --out` wrote, a baseline, or the folder of a
+    study. With OTHER, a second evaluation of the same queries, the report shows what changed
+    from the first to it. It is one HTML file, and opening it loads nothing else.
 
     \b
     Example:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isnan
-from typing import Any
+from typing import Any, Protocol
 
 import click
 from rich import box
@@ -27,7 +27,12 @@ UNDEFINED = "-"
 WRONG = "bold red"
 """The style of what somebody must look at."""
 
-Tell = Callable[[str, int, int], None]
+
+class Tell(Protocol):
+    """Shows how far a step is."""
+
+    def __call__(self, step: str, done: int, total: int, detail: str = "", /) -> None:
+        """Show that so much of a step is done, and what is to be said of it by now."""
 
 
 def console(*, err: bool = False) -> Console:
@@ -132,9 +137,10 @@ def progress() -> Iterator[Tell | None]:
     with Progress(*columns, console=out, transient=True) as bar:
         tasks: dict[str, Any] = {}
 
-        def tell(step: str, done: int, total: int) -> None:
+        def tell(step: str, done: int, total: int, detail: str = "", /) -> None:
             if step not in tasks:
                 tasks[step] = bar.add_task(step, total=total)
-            bar.update(tasks[step], completed=done, total=total)
+            said = f"{step}{detail}"
+            bar.update(tasks[step], completed=done, total=total, description=said)
 
         yield tell

@@ -125,7 +125,7 @@ def evaluate(
     asked += [m for m in judged_beside(asked, k0=objective.k0) if m not in asked]
     chosen = dataset.select(split, seed=seed)
     retriever = retriever or Retriever(dataset, progress=progress)
-    _check_serves(retriever, dataset, config)
+    check_serves(retriever, dataset, config)
     pipeline = MemoryRecall(retriever, config)
     table = pipeline.candidates(chosen.queries)
     rankings = rank(table, config)
@@ -198,7 +198,7 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **found}
 
 
-def _check_serves(retriever: Retriever, dataset: Dataset, config: Config) -> None:
+def check_serves(retriever: Retriever, dataset: Dataset, config: Config) -> None:
     """Refuse what would give a figure that says nothing about the dataset or the product."""
     if retriever.dataset.memories != dataset.memories:
         raise EvaluationError(

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from comis_eval.candidates import FATES
+from comis_eval.comparison import Parting
 from comis_eval.evaluation import Evaluation
-from comis_eval.report.differences import BEFORE_RANKING, parting
+from comis_eval.report.direction import lower_is_better
 from comis_eval.report.texts import Texts
 from comis_eval.report.trace import FACTORS, Trace
-from comis_eval.report.weights import lower_is_better
 from comis_eval.text import printable
 from comis_eval.types import Fate, Memory, Query
 
@@ -25,6 +25,9 @@ _ID = 200
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FATE = {str(fate): number for number, fate in enumerate(FATES)}
+
+
+_BEFORE_SCORING = (Fate.SCOPE_FILTERED, Fate.EXPIRED, Fate.BEYOND_LIMIT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,12 @@ class Browser:
     queries: tuple[Mapping[str, Any], ...]
 
 
-def browser(sides: Sequence[Side], main: str, texts: Texts | None = None) -> Browser:
+def browser(
+    sides: Sequence[Side],
+    main: str,
+    texts: Texts | None = None,
+    partings: Sequence[Parting | None] | None = None,
+) -> Browser:
     """Lay out one or two evaluations of the same queries.
 
     Every text is made printable here: what hides, reorders or colours becomes a symbol.
@@ -60,6 +68,7 @@ def browser(sides: Sequence[Side], main: str, texts: Texts | None = None) -> Bro
         sides: The evaluations, at least one with a trace.
         main: The metric that the list shows and is sorted by.
         texts: What the dataset adds; None: ids only.
+        partings: Where each query's two ways part; None: not known.
     """
     first = sides[0].evaluation
     metrics = [m for m in first.values if all(m in side.evaluation.values for side in sides)]
@@ -87,10 +96,12 @@ def browser(sides: Sequence[Side], main: str, texts: Texts | None = None) -> Bro
         if texts is None
         else [_lines(texts.queries[query_id].text) for query_id in first.query_ids],
     }
-    queries = tuple(
+    queries = [
         _query(sides, metrics, place, number_of, texts) for place in range(len(first.query_ids))
-    )
-    return Browser(overview, _memories(list(number_of), texts), queries)
+    ]
+    for query, parting in zip(queries, partings or (), strict=False):
+        query["parting"] = None if parting is None else [parting.stage, parting.what]
+    return Browser(overview, _memories(list(number_of), texts), tuple(queries))
 
 
 def _query(
@@ -120,9 +131,6 @@ def _query(
             for memory_id, grade in texts.grades[query_id].items()
             if grade > 0 and not _is_candidate(sides, place, memory_id)
         ]
-    traces = [side.trace for side in sides]
-    if len(traces) == 2 and traces[0] is not None and traces[1] is not None:
-        told["parting"] = parting(traces[0], traces[1], place)
     return told
 
 
@@ -166,7 +174,7 @@ def _side(trace: Trace, place: int, number_of: Mapping[str, int], floor: str) ->
 def _left_after(fates: Sequence[str], floor: str) -> list[list[Any]]:
     """How many candidates each stage left; ``floor`` is the stage that applies minScore."""
     gone_at = {
-        "fuse": BEFORE_RANKING,
+        "fuse": _BEFORE_SCORING,
         "rerank": (),
         "score": (),
         "trust": (Fate.TRUST_FILTERED,),

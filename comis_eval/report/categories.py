@@ -19,9 +19,9 @@ from comis_eval.report.drawing import (
     Label,
     Mark,
     legend,
-    whisker,
     number,
     rows,
+    whisker,
 )
 from comis_eval.report.headline import interval
 from comis_eval.stats import bootstrap_ci

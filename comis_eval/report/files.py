@@ -10,7 +10,6 @@ from comis_eval.errors import EvaluationError
 from comis_eval.evaluation import Evaluation, read_evaluation
 from comis_eval.report.categories import categories
 from comis_eval.report.drawing import Figure
-from comis_eval.report.evaluation_page import main_metric
 from comis_eval.report.factors import factors
 from comis_eval.report.flat import flat
 from comis_eval.report.funnel import funnel
@@ -21,6 +20,7 @@ from comis_eval.report.importance import importance
 from comis_eval.report.lanes import lanes
 from comis_eval.report.pareto import pareto
 from comis_eval.report.raster import write_png
+from comis_eval.report.sections.common import main_metric
 from comis_eval.report.study import Study, read_study
 from comis_eval.report.svg import svg
 from comis_eval.report.trace import Trace, trace_of

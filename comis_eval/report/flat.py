@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
@@ -22,7 +21,6 @@ from comis_eval.report.drawing import (
     rows,
 )
 from comis_eval.report.study import SearchedKnob, Study, Value
-
 
 _CURRENT: tuple[Role, Shape] = ("second", "diamond")
 _WINNER: tuple[Role, Shape] = ("good", "up")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import NamedTuple
 
+from comis_eval.report.direction import lower_is_better
 from comis_eval.report.drawing import (
     WIDE,
     Dot,
@@ -20,7 +21,6 @@ from comis_eval.report.drawing import (
     signed,
 )
 from comis_eval.report.study import Gain, Study
-from comis_eval.report.weights import lower_is_better
 
 
 class Change(NamedTuple):

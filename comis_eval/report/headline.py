@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import Literal, NamedTuple
 
+from comis_eval.errors import EvaluationError, MetricError
 from comis_eval.evaluation import Evaluation
-from comis_eval.metrics import ALL
+from comis_eval.evaluation.weights import weights_of
+from comis_eval.metrics import ALL, parse
 from comis_eval.report.drawing import (
     LOOKS,
     WIDE,
@@ -23,7 +25,6 @@ from comis_eval.report.drawing import (
     rows,
     whisker,
 )
-from comis_eval.report.weights import weights_of
 from comis_eval.stats import bootstrap_ci
 
 ORACLE = "oracle"
@@ -130,9 +131,17 @@ def _standing(label: str, evaluation: Evaluation, metric: str, kind: Kind, seed:
 
 
 def interval(evaluation: Evaluation, metric: str, *, seed: int = 0) -> tuple[float, float]:
-    """95% bootstrap interval of the figure of ``all``, by group; NaN where it has none."""
-    weights = weights_of(evaluation, metric)
-    if not weights.sum() > 0:  # true for NaN too
+    """95% bootstrap interval of the figure of ``all``, by group.
+
+    NaN where the figure is a sum, where it is undefined, and where the evaluation does not
+    tell what its queries weigh.
+    """
+    try:
+        mean = parse(metric).definition.reduce != "total"
+        weights = weights_of(evaluation, metric)
+    except (EvaluationError, MetricError):
+        return nan, nan
+    if not mean or not weights.any():
         return nan, nan
     found = bootstrap_ci(
         evaluation.values[metric], evaluation.groups, weights, evaluation.categories, seed=seed

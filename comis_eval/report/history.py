@@ -8,17 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from comis_eval.report.direction import lower_is_better
 from comis_eval.report.drawing import (
     WIDE,
     Box,
     Dot,
     Drawing,
     Entry,
-    Role,
-    Shape,
     Label,
     Line,
     Mark,
+    Role,
+    Shape,
     Trail,
     around,
     legend,
@@ -26,8 +27,6 @@ from comis_eval.report.drawing import (
     plane,
 )
 from comis_eval.report.study import Study
-from comis_eval.report.weights import lower_is_better
-
 
 _FEASIBLE: tuple[Role, Shape] = ("muted", "circle")
 _INFEASIBLE: tuple[Role, Shape] = ("bad", "down")
@@ -87,7 +86,8 @@ class History:
         if not isnan(self.current):
             here = y(self.current)
             marks.append(Line(x.start, here, x.end, here, "muted", 1, dashed=True))
-            marks.append(Label(x.end, here + 14, "current", "muted", "end"))
+            told = f"dashed: current {number(self.current)}"
+            marks.append(Label(x.end, 12, told, "muted", "end"))
         # One dot is drawn where several would lie on each other.
         places = {(round(x(s.number)), round(y(s.value)), s.feasible) for s in self.steps}
         for left, top, feasible in sorted(places):
@@ -120,7 +120,8 @@ def history(study: Study) -> History | None:
     steps = tuple(map(Step, *(column[trials.usable].tolist() for column in columns)))
     first = steps[0]
     current = first.value if first.number == 0 else nan
-    luck = nan if result.floor is None else current + sign * result.floor.percentile_95
+    gained = None if result.floor is None else result.floor.percentile_95
+    luck = nan if gained is None else current + sign * gained
     return History(objective, steps, current, luck, int((~trials.usable).sum()))
 
 

@@ -42,7 +42,7 @@ class Importance:
 
 def importance(study: Study) -> Importance | None:
     """Sort the importances; None when they were not measured."""
-    shares = study.result.importances
+    shares = {k: share for k, share in study.result.importances.items() if share is not None}
     if not shares:
         return None
     largest_first = sorted(shares.items(), key=lambda item: (-item[1], item[0]))

@@ -35,7 +35,8 @@ class Lanes:
         names = dict.fromkeys(reach.evaluation for reach in self.reaches)
         looks, several = dict(zip(names, LOOKS, strict=False)), len(names) > 1
         labels = [f"{r.lane}, {r.evaluation}" if several else r.lane for r in self.reaches]
-        frame = rows(labels, (0, 1), width=width, right=110, axis=False)
+        right = 116 if any(reach.dead for reach in self.reaches) else 84
+        frame = rows(labels, (0, 1), width=width, right=right, axis=False)
         marks: list[Mark] = list(frame.marks)
         for reach, y in zip(self.reaches, frame.ys, strict=True):
             start, whole = frame.x.start, frame.x.end - frame.x.start

@@ -138,9 +138,9 @@
     }
     parts.push(values(query));
     if (two) {
-      const apart = query.parting === undefined ? "one has no trace"
-        : query.parting === null ? "nowhere: every stage has the same outcome" : `at ${query.parting}`;
-      parts.push(make("p", "", `The two part ${apart}.`));
+      const apart = query.parting === undefined ? "not known, one has no trace"
+        : query.parting === null ? "none from search to budget" : query.parting.join(": ");
+      parts.push(make("p", "", `First difference: ${apart}.`));
       const buttons = all.sides.map((name, number) => {
         const button = make("button", "plain", name);
         button.type = "button";
@@ -165,29 +165,35 @@
 
   function recall(query) {
     const told = query.sides[side];
-    if (told === null) return [make("p", "note", "There is no trace of this evaluation: its candidates are not known.")];
-    const lanes = Object.keys(told.ranks);
-    const steps = make("ol", "steps");
-    for (const [stage, left] of told.stages) {
-      add(steps, make("li", stage === query.parting ? "apart" : "", `${stage} ${left}`));
+    if (told === null) {
+      return [make("p", "note", "This evaluation has no trace: its candidates are not known.")];
     }
+    const total = told.memory.length;
+    const lanes = Object.keys(told.ranks);
     const hits = lanes.map((lane) => {
       const found = told.memory.filter((_, row) => at(told.ranks[lane], row) > 0).length;
       return `${lane} ${found}`;
     });
-    const total = told.memory.length;
-    const heading = `${total} candidates; lanes: ${hits.join(", ") || "none ran"}. Left after each stage:`;
+    const partsAt = query.parting ? query.parting[0] : null;
+    const steps = make("ol", "steps");
+    for (const [stage, left] of told.stages) {
+      add(steps, make("li", stage === partsAt ? "apart" : "", `${stage} ${left}`));
+    }
+    const shown = columns(told, query, lanes);
+    const head = add(make("tr"), ...shown.map((column) => make("th", column.head, column.name)));
     const rows = make("tbody");
-    const reranked = told.memory.some((_, row) => at(told.reranker, row) !== null);
-    const columns = headings(lanes, reranked);
-    const table = add(make("table", "candidates"), add(make("thead"), add(make("tr"),
-      ...columns.map((name) => make("th", "", name)))), rows);
-    const limit = Math.max(FEW, lastIncluded(told));
+    const table = add(make("table", "candidates"), add(make("thead"), head), rows);
+    const limit = Math.min(Math.max(FEW, lastIncluded(told)), total);
     const fill = (from, to) => {
-      for (let row = from; row < to; row += 1) add(rows, candidate(query, told, row, lanes, reranked));
+      for (let row = from; row < to; row += 1) add(rows, candidate(told, row, shown));
     };
-    fill(0, Math.min(limit, total));
-    const parts = [make("p", "muted", heading), steps, add(make("div", "scroll"), table)];
+    fill(0, limit);
+    const still = unmoved(told);
+    const quiet = still.length && total ? ` No candidate is moved by ${still.join(", ")}.` : "";
+    const parts = [
+      make("p", "muted", `${total} candidates; lanes: ${hits.join(", ") || "none ran"}.${quiet} Left after each stage:`),
+      steps, add(make("div", "scroll"), table),
+    ];
     if (total > limit) {
       const more = make("button", "plain more", `show all ${total} candidates`);
       more.type = "button";
@@ -197,52 +203,78 @@
     return parts;
   }
 
+  // Boosts whose factor is 1 for every candidate of a query.
+  function unmoved(told) {
+    return all.factors.filter((name) => told.memory.every((_, row) => at(told[name], row) === 1));
+  }
+
   function lastIncluded(told) {
     let end = 0;
     told.memory.forEach((_, row) => { if (all.fates[at(told.fate, row)] === "included") end = row + 1; });
     return end;
   }
 
-  function headings(lanes, reranked) {
-    return ["place", "memory", ...(all.texts ? ["grade", "trust"] : []), ...lanes, "fused",
-      ...(reranked ? ["reranker"] : []), "base", ...all.factors.map((name) => `× ${name}`), "final", "fate"];
+  // The columns of a query's candidates; what is the same for all of them needs none.
+  function columns(told, query, lanes) {
+    const some = (name, test) => told.memory.some((_, row) => test(at(told[name], row), row));
+    const number = (name, of) => ({ name, head: "number", fill: (row) => make("td", "number", of(row)) });
+    const found = [
+      number("place", (row) => String(row + 1)),
+      { name: "memory", head: "", fill: (row) => memory(told.memory[row]) },
+    ];
+    if (all.texts) {
+      found.push(
+        { name: "grade", head: "number", fill: (row) => grade(query.grades[told.memory[row]]) },
+        { name: "trust", head: "", fill: (row) => make("td", "", memories.trust[told.memory[row]]) });
+    }
+    for (const lane of lanes) found.push(number(lane, (row) => String(at(told.ranks[lane], row) || "-")));
+    found.push(number("fused", (row) => score(at(told.fused, row))));
+    if (some("reranker", (value) => value !== null)) {
+      found.push(number("reranker", (row) => score(at(told.reranker, row))));
+    }
+    if (some("base", (value, row) => value !== at(told.fused, row))) {
+      found.push(number("base", (row) => score(at(told.base, row))));
+    }
+    const still = unmoved(told);
+    for (const name of all.factors.filter((factor) => !still.includes(factor))) {
+      found.push({ name: `× ${name}`, head: "number", fill: (row) => factor(at(told[name], row)) });
+    }
+    found.push(
+      number("final", (row) => score(at(told.final, row))),
+      { name: "fate", head: "", fill: (row) => fate(told, row) });
+    return found;
   }
 
-  function candidate(query, told, row, lanes, reranked) {
-    const number = told.memory[row];
-    const fate = all.fates[at(told.fate, row)];
-    const line = make("tr", fate === "included" ? "included" : "");
-    const cell = (label, text, classes = "number") => {
-      const made = make("td", classes, text);
-      made.dataset.label = label;
-      return made;
-    };
-    const memory = make("td", "memory");
-    add(memory, make("div", "id", memories.ids[number]));
-    if (memories.content && memories.content[number] !== null) {
-      add(memory, make("div", "content", memories.content[number]), make("div", "about", memories.about[number]));
+  function candidate(told, row, shown) {
+    const line = make("tr", all.fates[at(told.fate, row)] === "included" ? "included" : "");
+    for (const column of shown) {
+      const cell = column.fill(row);
+      cell.dataset.label = column.name;
+      add(line, cell);
     }
-    add(line, cell("place", String(row + 1)), memory);
-    if (all.texts) {
-      const grade = query.grades[number];
-      add(line, cell("grade", grade === undefined ? "-" : String(grade), grade > 0 ? "number relevant" : "number"),
-        cell("trust", memories.trust[number]));
-    }
-    for (const lane of lanes) {
-      const rank = at(told.ranks[lane], row);
-      add(line, cell(lane, rank ? String(rank) : "-"));
-    }
-    add(line, cell("fused", score(at(told.fused, row))));
-    if (reranked) add(line, cell("reranker", score(at(told.reranker, row))));
-    add(line, cell("base", score(at(told.base, row))));
-    for (const name of all.factors) {
-      const factor = at(told[name], row);
-      add(line, cell(`× ${name}`, figure(factor), `number${factor > 1 ? " up" : factor < 1 ? " down" : ""}`));
-    }
-    const by = at(told.by, row);
-    add(line, cell("final", score(at(told.final, row))),
-      cell("fate", fate.replaceAll("_", " ") + (by ? ` by ${by}` : ""), "fate"));
     return line;
+  }
+
+  function memory(number) {
+    const cell = add(make("td", "memory"), make("div", "id", memories.ids[number]));
+    if (memories.content && memories.content[number] !== null) {
+      add(cell, make("div", "content", memories.content[number]), make("div", "about", memories.about[number]));
+    }
+    return cell;
+  }
+
+  function grade(given) {
+    return make("td", given > 0 ? "number relevant" : "number", given === undefined ? "-" : String(given));
+  }
+
+  function factor(value) {
+    const way = value > 1 ? "up" : value < 1 ? "down" : "even";
+    return make("td", `number ${way}`, figure(value));
+  }
+
+  function fate(told, row) {
+    const by = at(told.by, row);
+    return make("td", "fate", all.fates[at(told.fate, row)].replaceAll("_", " ") + (by ? ` by ${by}` : ""));
   }
 
   // A link such as #query=12 opens a query from anywhere on the page.

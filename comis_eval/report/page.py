@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -108,6 +108,12 @@ def figure(drawn: Figure, ident: str, caption: str, *more: str) -> Html:
         element("div", Html(narrow), class_="narrow"),
         joined(more),
     )
+
+
+def facts(told: Iterable[tuple[str, str]]) -> Html:
+    """What the page is about, as a list of terms."""
+    pairs = [joined([element("dt", term), element("dd", what)]) for term, what in told]
+    return element("dl", *pairs, class_="facts")
 
 
 def numbers(summary: str, *content: str) -> Html:

@@ -21,7 +21,6 @@ from comis_eval.report.drawing import (
 )
 from comis_eval.report.study import Study
 
-
 _ANY: tuple[Role, Shape] = ("muted", "circle")
 _FRONT: tuple[Role, Shape] = ("first", "square")
 _NAMED: tuple[Entry, ...] = (("current", "second", "diamond"), ("winner", "good", "up"))
@@ -98,11 +97,11 @@ def pareto(study: Study) -> tuple[Pareto, ...]:
     chosen = trials.feasible & ~trials.repeats
     found = []
     for other in result.objectives[1:]:
-        columns = (trials.numbers, trials.figures[first], trials.figures[other])
-        trades = tuple(
-            Trade(*point, front=point[0] in front)
-            for point in zip(*(column[chosen].tolist() for column in columns), strict=True)
+        numbers, quality, cost = (
+            column[chosen].tolist()
+            for column in (trials.numbers, trials.figures[first], trials.figures[other])
         )
+        trades = tuple(map(Trade, numbers, quality, cost, [n in front for n in numbers]))
         if not trades:
             continue
         by_number = {trade.number: trade for trade in trades}

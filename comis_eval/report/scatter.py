@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from comis_eval.evaluation import Evaluation
+from comis_eval.report.direction import lower_is_better
 from comis_eval.report.drawing import (
     WIDE,
     Dot,
@@ -23,7 +24,6 @@ from comis_eval.report.drawing import (
     number,
     plane,
 )
-from comis_eval.report.weights import lower_is_better
 from comis_eval.text import printable
 
 _TIPS = 3

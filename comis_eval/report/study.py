@@ -54,8 +54,8 @@ class Chosen(_Part):
 class Floor(_Part):
     """What the best of as many trials would seem to gain by luck."""
 
-    mean: float
-    percentile_95: float
+    mean: float | None = None
+    percentile_95: float | None = None
     n_trials: int
     n_groups: int | None = None
 
@@ -63,7 +63,7 @@ class Floor(_Part):
 class Confirmation(_Part):
     """Winner minus current on queries that the search never saw."""
 
-    mean: float
+    mean: float | None = None
     low: float | None = None
     high: float | None = None
     p: float | None = None
@@ -115,9 +115,10 @@ class Result(_Part):
     confirmation: Confirmation | None = None
     decision: Advice | None = None
     per_category: dict[str, Gain] = Field(default_factory=dict)
-    importances: dict[str, float] = Field(default_factory=dict)
+    importances: dict[str, float | None] = Field(default_factory=dict)
     flat: dict[str, Annotated[list[Value], AfterValidator(_two_ends)]] = Field(default_factory=dict)
     references: dict[str, dict[str, float | None]] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -210,7 +211,7 @@ def _checked(columns: Mapping[str, list[Any]], result: Result) -> Trials:
     if not all(type(number) is int for number in numbers) or len(set(numbers)) < len(numbers):
         raise TypeError("number must hold a whole number a trial, none of them twice")
     paths = {knob.path for knob in result.space}
-    known = {"number", "state", "duplicate_of", "feasible", *paths}
+    known = {"number", "state", "duplicate_of", "feasible", "ms", "reason", *paths}
     figures = {
         name: np.array([_figure(value) for value in column], dtype=np.float64)
         for name, column in columns.items()

@@ -1,4 +1,4 @@
-"""What the dataset adds to a report: texts, trust and grades. Without it a report holds ids only."""
+"""What the dataset adds to a report: texts, trust and grades; without it there are ids only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Texts:
     grades: Mapping[str, Mapping[str, int]]
 
 
-def texts_of(path: Path, evaluation: Evaluation) -> Texts:
+def texts_of(path: str | Path, evaluation: Evaluation) -> Texts:
     """Load the dataset that an evaluation was made on.
 
     Raises:

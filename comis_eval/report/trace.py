@@ -32,7 +32,7 @@ class Trace:
     """One row a (query, candidate) pair; a query's rows stand together, in its final order.
 
     Attributes:
-        starts: Where each query's rows begin, shape (q + 1,); the last entry is their number.
+        starts, ends: Where each query's rows begin and end, shape (q,).
         memory_ids: Shape (n,).
         ranks: By lane that ran: rank from 1, 0 where it is lacking, shape (n,).
         numbers: fused, reranker (NaN: not asked), base, a factor a boost, final; each (n,).
@@ -41,6 +41,7 @@ class Trace:
     """
 
     starts: NDArray[np.intp]
+    ends: NDArray[np.intp]
     memory_ids: tuple[str, ...]
     ranks: Mapping[str, NDArray[np.int64]]
     numbers: Mapping[str, NDArray[np.float64]]
@@ -49,7 +50,7 @@ class Trace:
 
     def rows(self, query: int) -> slice:
         """Where a query's candidates are, by its position in the evaluation."""
-        return slice(int(self.starts[query]), int(self.starts[query + 1]))
+        return slice(int(self.starts[query]), int(self.ends[query]))
 
 
 def trace_of(evaluation: Evaluation, path: Path | None = None) -> Trace | None:
@@ -123,11 +124,12 @@ def _checked(columns: Mapping[str, Sequence[Any]], query_ids: Sequence[str]) -> 
     if unknown is not None:
         raise ValueError(f"holds query {unknown!r}, which the evaluation does not")
     queries = np.array([place_of[q] for q in columns["query_id"]], dtype=np.intp)
-    starts = np.searchsorted(queries, np.arange(len(query_ids) + 1))
-    places = _whole("place", columns["place"])
-    if (np.diff(queries) < 0).any() or (
-        places != np.arange(len(queries)) - starts[queries] + 1
-    ).any():
+    first = np.flatnonzero(np.diff(queries, prepend=-1))
+    starts, ends = np.zeros((2, len(query_ids)), dtype=np.intp)
+    starts[queries[first]], ends[queries[first]] = first, np.append(first[1:], len(queries))
+    places = np.arange(len(queries)) - starts[queries] + 1
+    together = len(np.unique(queries)) == len(first)
+    if not together or (places != _whole("place", columns["place"])).any():
         raise ValueError("its rows are out of order")
     ranks = {lane: f"{lane}_rank" for lane in LANES if f"{lane}_rank" in columns}
     known = {str(fate) for fate in FATES}
@@ -136,6 +138,7 @@ def _checked(columns: Mapping[str, Sequence[Any]], query_ids: Sequence[str]) -> 
         raise ValueError(f"holds the fate {strange!r}")
     return Trace(
         starts=starts,
+        ends=ends,
         memory_ids=_texts("memory_id", columns["memory_id"]),
         ranks={lane: _whole(name, columns[name]) for lane, name in ranks.items()},
         numbers={name: _numbers(name, columns[name]) for name in _NUMBERS},

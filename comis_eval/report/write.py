@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from comis_eval.comparison import check_comparable
+from comis_eval.comparison.paired import aligned
 from comis_eval.errors import EvaluationError
-from comis_eval.evaluation import read_evaluation
+from comis_eval.gating import load
 from comis_eval.report.browser import Side
-from comis_eval.report.differences import check_comparable
 from comis_eval.report.evaluation_page import evaluation_page
+from comis_eval.report.movers import partings
 from comis_eval.report.page import write_page
 from comis_eval.report.study import read_study
 from comis_eval.report.study_page import study_page
@@ -20,15 +22,20 @@ _NAME = 40
 
 
 def write_report(
-    source: Path, other: Path | None = None, *, dataset: Path | None = None, out: Path
+    source: str | Path,
+    other: str | Path | None = None,
+    *,
+    dataset: str | Path | None = None,
+    out: Path,
 ) -> None:
     """Write a report of an evaluation, of two, or of a study, as one HTML file.
 
     Args:
-        source: An evaluation file, or the folder of a study.
+        source: The file of an evaluation or a baseline, a baseline's name, or the folder of
+            a study.
         other: A second evaluation of the same queries; changes are read from the first to it.
-        dataset: Of the evaluation; adds texts, trust and grades to the query browser. Without
-            it the file holds no text of memories or queries.
+        dataset: Of the evaluation, its folder or name; adds texts, trust and grades to the
+            query browser. Without it the file holds no text of memories or queries.
         out: The file to write; an old one is replaced.
 
     Raises:
@@ -36,23 +43,28 @@ def write_report(
             other queries, or the dataset is another one.
         DatasetError: If the dataset cannot be loaded.
     """
-    if source.is_dir():
+    if Path(source).is_dir():
         if other is not None or dataset is not None:
             raise EvaluationError(
                 f"{source} is a study, which is reported alone: leave OTHER and --dataset away"
             )
-        write_page(study_page(read_study(source)), out)
+        write_page(study_page(read_study(Path(source))), out)
         return
-    paths = [source] if other is None else [source, other]
-    evaluations = [read_evaluation(path) for path in paths]
+    read = [load(str(given)) for given in (source, other) if given is not None]
+    first, paths = read[0][0], [path for _, path in read]
+    evaluations = [first]
     if other is not None:
-        check_comparable(*evaluations)
+        check_comparable(first, read[1][0])
+        evaluations.append(aligned(read[1][0], first))
     sides = [
         Side(name, evaluation, trace_of(evaluation, path))
         for name, evaluation, path in zip(_names(paths), evaluations, paths, strict=True)
     ]
-    texts = None if dataset is None else texts_of(dataset, evaluations[0])
-    write_page(evaluation_page(sides, texts), out)
+    texts = None if dataset is None else texts_of(dataset, first)
+    parted = None
+    if len(sides) == 2 and all(side.trace is not None for side in sides):
+        parted = partings(*evaluations, (paths[0], paths[1]))
+    write_page(evaluation_page(sides, texts, parted), out)
 
 
 def _names(paths: list[Path]) -> list[str]:

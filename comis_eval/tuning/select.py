@@ -25,7 +25,7 @@ MAX_JUDGED_GAP = 0.02
 SMALL = 1_500
 """Sets of fewer queries are not cut in three: folds are nested instead."""
 
-Outcome = Literal["adopt", "keep current", "not enough queries"]
+Outcome = Literal["adopt", "keep current", "not enough queries", "not enough judgments"]
 
 
 class Decision(NamedTuple):
@@ -46,6 +46,7 @@ class Decision(NamedTuple):
             "adopt": "Adopt the recommended settings.",
             "keep current": "No change is justified: keep the current settings.",
             "not enough queries": "Not enough queries to tell: keep the current settings.",
+            "not enough judgments": "Not enough judgments to tell: keep the current settings.",
         }[self.outcome]
 
 
@@ -157,7 +158,7 @@ def decide(
             f"it gains {gain} on queries the search never saw, but judged@k of the two differs by "
             f"{judged_gap:.3f}, more than {MAX_JUDGED_GAP}: judge the listed memories first"
         )
-        return Decision("not enough queries", (doubt,))
+        return Decision("not enough judgments", (doubt,))
     reasons = [f"the gain on queries the search never saw is {gain}: not above 0 for sure"]
     lucky = floor is not None and tuned_gain <= floor.percentile_95
     if floor is not None and lucky:

@@ -48,7 +48,7 @@ Existing = Literal["refuse", "resume", "join"]
 
 _JOURNAL = "journal:"
 _CREATION = 5.0  # seconds that another process may take to make the study
-_UNTAGGED = 30.0  # seconds between the start of a trial and its process saying who runs it
+_UNTAGGED = 5.0  # seconds between the start of a trial and its process saying who runs it
 _LOCKED = 10  # seconds after which the lock of a process that was killed is taken away
 _ATTEMPTS = 5  # at opening: processes that make the tables of a new database at once collide
 
@@ -57,7 +57,7 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def opened(url: str) -> Iterator[BaseStorage]:
-    """Open a storage, and close its connections afterwards.
+    """Open a storage with Optuna kept :func:`quiet`, and close its connections afterwards.
 
     Raises:
         StudyError: If it cannot be opened, or fails meanwhile; credentials are masked.
@@ -71,7 +71,8 @@ def opened(url: str) -> Iterator[BaseStorage]:
     except (SQLAlchemyError, OSError, RuntimeError, ValueError) as error:
         raise StudyError(f"{where}: cannot be opened: {_said(error)}") from error
     try:
-        yield storage
+        with quiet():
+            yield storage
     except (SQLAlchemyError, StorageInternalError) as error:
         raise StudyError(
             f"{where}: failed: {_said(error.__cause__ or error)}; "
@@ -311,10 +312,13 @@ def _gone(trial: FrozenTrial, alone: bool) -> bool:
         since = trial.datetime_start
         return alone or since is None or (datetime.now() - since).total_seconds() > _UNTAGGED
     pid, at = worker.get("pid"), worker.get("at")
-    here = worker.get("host") == platform.node() and isinstance(pid, int)
-    if here and (pid == os.getpid() or not _lives(pid, worker.get("birth"))):
+    if not isinstance(pid, int) or not isinstance(at, int | float):
         return True
-    return not isinstance(at, int | float) or time.time() - at > PATIENCE
+    if worker.get("host") == platform.node():
+        ours = pid == os.getpid()  # from a former life: this one runs nothing while it looks
+        if ours or not _lives(pid, worker.get("birth")):
+            return True
+    return time.time() - at > PATIENCE
 
 
 def _lives(pid: int, birth: object) -> bool:

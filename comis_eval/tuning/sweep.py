@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -13,14 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from comis_eval.config import Config, config_hash
-from comis_eval.datasets import Dataset
+from comis_eval.datasets import Dataset, load_dataset
+from comis_eval.evaluation import evaluate
 from comis_eval.evaluation.inputs import Judge
+from comis_eval.evaluation.measure import check_serves
 from comis_eval.metrics import ALL, leaks, means, parse
 from comis_eval.pipelines.rank import rank
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.stats import within_one_standard_error
 from comis_eval.tuning import ledger
 from comis_eval.tuning.confirm import Choice, distinct_feasible
+from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.holdout import FOLDS, HeldOut, chosen, held_out, parts_of
 from comis_eval.tuning.importance import importances as importances_of
 from comis_eval.tuning.parts import Bench, coverage_of
@@ -30,6 +33,11 @@ from comis_eval.tuning.result import StudyResult
 from comis_eval.tuning.select import Decision, decide, flat_region
 from comis_eval.tuning.space import Space
 from comis_eval.tuning.study import Progress, run_study
+from comis_eval.tuning.task import Plan, Task
+from comis_eval.tuning.workers import WorkerSpec, run_workers
+
+JOURNAL = "study.jsonl"
+"""Name of a study's journal in its folder."""
 
 Stage = Callable[[str, int, int], None]
 """Told which part of the sweep runs, how far it is, and how far it goes."""
@@ -54,6 +62,8 @@ class SweepResult:
         unjudged: (query id, memory id) pairs that the winner shows and nobody judged.
         importances: Share of the variation that each knob explains, by PED-ANOVA.
         flat: What each knob may be within noise of the best.
+        references: Plain rankings of the same memories beside current and winner: figures of
+            the whole dataset by row, then by metric.
         notes: What the user should know.
     """
 
@@ -71,6 +81,7 @@ class SweepResult:
     unjudged: tuple[tuple[str, str], ...] = ()
     importances: Mapping[str, float] = field(default_factory=dict)
     flat: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    references: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -100,6 +111,10 @@ class SweepPlan:
         freeze_trust: Leave trustAlpha out of the default space.
         folder: Where journals are kept; None keeps the study in memory.
         resume: Go on with what is in the folder.
+        storage: An Optuna storage instead of the journal in the folder.
+        workers: How many processes search; more than one needs a storage that several can
+            write to, and a dataset that was read from a folder.
+        space_file: Where the space was read from: workers read it there too.
         confirm: Look at held-out queries at the end.
         ledger: Where openings of held-out queries are written down; None: nowhere.
     """
@@ -113,6 +128,9 @@ class SweepPlan:
     freeze_trust: bool = False
     folder: Path | None = None
     resume: bool = False
+    storage: str | None = None
+    workers: int = 1
+    space_file: Path | None = None
     confirm: bool = True
     ledger: Path | None = None
 
@@ -148,12 +166,18 @@ def sweep(
     current = current or Config()
     plan = plan or SweepPlan(name=dataset.name)
     retriever = retriever or Retriever(dataset, progress=stage)
+    check_serves(retriever, dataset, current)
     space = plan.space or default_space(dataset, current, freeze_trust=plan.freeze_trust)
     space.check(current)
     table = retriever.covering(dataset.queries, current, coverage_of(space, current))
     bench = Bench(dataset, table, current, plan.objectives)
     parts = parts_of(dataset, plan.seed)
     tune = bench.replay(None if parts is None else parts["tune"])
+    given = {
+        "dataset": dataset.fingerprint,
+        "split": "all" if parts is None else "tune",
+        "config": config_hash(current),
+    }
     search = partial(
         run_study,
         space=space,
@@ -161,20 +185,21 @@ def sweep(
         objectives=objectives_of(plan.objectives),
         sampler=plan.sampler,
         study_name=plan.name,
-        fingerprint={
-            "dataset": dataset.fingerprint,
-            "split": "all" if parts is None else "tune",
-            "config": config_hash(current),
-        },
+        fingerprint=given,
     )
-    study = search(
-        tune,
-        trials=plan.trials,
-        seed=plan.seed,
-        journal=None if plan.folder is None else plan.folder / "study.jsonl",
-        resume=plan.resume,
-        progress=progress,
-    )
+    if plan.workers > 1:
+        study = run_workers(_spec(plan, dataset, current, given), plan.workers, progress=progress)
+    else:
+        in_folder = plan.storage is None and plan.folder is not None
+        study = search(
+            tune,
+            trials=plan.trials,
+            seed=plan.seed,
+            journal=plan.folder / JOURNAL if in_folder and plan.folder is not None else None,
+            storage=plan.storage,
+            resume=plan.resume,
+            progress=progress,
+        )
     tuned = bench.groups if parts is None else bench.groups[parts["tune"]]
     importances, flat = _shape(study, tune, tuned)
     made = partial(
@@ -238,12 +263,71 @@ def sweep(
     if looked is not None:
         _write_down(plan, dataset, looked, decision)
     return made(
+        references=_beside(dataset, current, winner, retriever),
         choice=choice,
         held_out=looked,
         decision=decision,
         leaked=leaked,
         judged=judged,
         unjudged=unjudged,
+    )
+
+
+def task_of(
+    dataset: str,
+    config: Mapping[str, Any],
+    objectives: Sequence[str],
+    seed: int,
+    space: str | None,
+    freeze_trust: bool,
+) -> Task:
+    """What a worker process searches, from what its parent told it in JSON.
+
+    Args:
+        dataset: The folder.
+        config: The current configuration, as a file has it.
+        objectives: By name.
+        seed: Of the splits.
+        space: The file of the space; None: the default one.
+        freeze_trust: Leave trustAlpha out of the default space.
+    """
+    labelled, current = load_dataset(dataset), Config.model_validate(config)
+    searched = (
+        default_space(labelled, current, freeze_trust=freeze_trust)
+        if space is None
+        else Space.load(Path(space))
+    )
+    table = Retriever(labelled).covering(labelled.queries, current, coverage_of(searched, current))
+    parts = parts_of(labelled, seed)
+    bench = Bench(labelled, table, current, tuple(objectives))
+    tune = bench.replay(None if parts is None else parts["tune"])
+    return Task(tune, searched, current, objectives_of(objectives))
+
+
+def _spec(
+    plan: SweepPlan, dataset: Dataset, current: Config, given: Mapping[str, Any]
+) -> WorkerSpec:
+    """The work of several processes, as JSON has it."""
+    if plan.storage is None:
+        raise StudyError(
+            "--workers needs a study that several processes can write: give --storage "
+            "journal:FILE or --storage postgresql+psycopg://..."
+        )
+    if dataset.folder is None or (plan.space is not None and plan.space_file is None):
+        raise StudyError("--workers needs a dataset folder, and a space that is read from a file")
+    return WorkerSpec(
+        plan.storage,
+        Plan(plan.name, plan.seed, plan.sampler, given),
+        plan.trials,
+        "comis_eval.tuning.sweep:task_of",
+        {
+            "dataset": str(dataset.folder.resolve()),
+            "config": current.to_tree(),
+            "objectives": list(plan.objectives),
+            "seed": plan.seed,
+            "space": None if plan.space_file is None else str(plan.space_file.resolve()),
+            "freeze_trust": plan.freeze_trust,
+        },
     )
 
 
@@ -275,6 +359,32 @@ def _everywhere(
         (shares[0], shares[1]),
         tuple((dataset.queries[q].id, dataset.memories[rows[q, c]].id) for q, c in unjudged),
     )
+
+
+def _beside(
+    dataset: Dataset, current: Config, winner: Config, retriever: Retriever
+) -> dict[str, dict[str, float]]:
+    """Figures of current, winner and the reference rows on the whole dataset."""
+    names = ("utility", "ndcg@10", "recall@5", "hit@5", "context_chars")
+    constants = {"harness.utility.k0": current.rag.max_results}
+    constants |= {"harness.utility.c0": current.rag.max_context_chars}
+    standing = evaluate(dataset, current, metrics=names, retriever=retriever)
+    chosen_ = evaluate(
+        dataset,
+        winner.evolve(**constants),
+        metrics=names,
+        retriever=retriever,
+        references=False,
+    )
+    rows = {
+        "current": standing.means[ALL],
+        "winner": chosen_.means[ALL],
+        **standing.references,
+    }
+    return {
+        name: {metric: mean.value for metric, mean in row.items() if metric in names}
+        for name, row in rows.items()
+    }
 
 
 def _shape(

@@ -15,11 +15,9 @@ def main() -> int:
     Returns:
         0, or 2 for an error that standard error explains in its last line.
     """
-    from comis_eval.tuning.storage import quiet
-
     try:
         spec = WorkerSpec.from_json(sys.stdin.read())
-        with quiet(), joined(spec, spec.task()) as search:
+        with joined(spec, spec.task()) as search:
             for _record in search.run(spec.trials):
                 pass
     except ComisEvalError as error:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -112,12 +112,7 @@ def run_workers(
             "SQLite locks out all workers but one; take a PostgreSQL URL or journal:PATH"
         )
     task = spec.task()
-    from comis_eval.tuning.storage import quiet
-
-    with ExitStack() as stack:
-        stack.enter_context(quiet())
-        search = stack.enter_context(joined(spec, task))
-        crew = stack.enter_context(_Crew(spec, n))
+    with joined(spec, task) as search, _Crew(spec, n) as crew:
         leader = best(search.records.values(), task.objectives)
         while True:
             done = crew.ended()

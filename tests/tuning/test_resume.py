@@ -73,13 +73,13 @@ SEARCHES = {
 
 
 def test_every_place_gives_the_same_trials(place):
-    assert plain(go(place, trials=16)) == plain(go(None, trials=16))
+    assert plain(go(place, trials=13)) == plain(go(None, trials=13))
 
 
-def test_15_and_15_are_30(place):
-    go(place, trials=12)
-    resumed = go(place, trials=18, resume=True)
-    assert plain(resumed) == plain(go(None, trials=18))
+def test_a_study_in_two_parts_is_the_whole(place):
+    go(place, trials=11)
+    resumed = go(place, trials=14, resume=True)
+    assert plain(resumed) == plain(go(None, trials=14))
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -113,11 +113,11 @@ def test_death_in_any_trial_changes_nothing(journal, name):
 
 
 def test_death_in_a_storage_changes_nothing(place):
-    whole = go(None, trials=14)
+    whole = go(None, trials=13)
     for deaths, after in enumerate((3, 1, 4)):
         with pytest.raises(Killed):
-            go(place, Dying(after), trials=14, resume=deaths > 0)
-    assert plain(go(place, trials=14, resume=True)) == plain(whole)
+            go(place, Dying(after), trials=13, resume=deaths > 0)
+    assert plain(go(place, trials=13, resume=True)) == plain(whole)
 
 
 def test_a_journal_cut_at_any_byte_resumes_to_the_same_end(journal):
@@ -147,23 +147,23 @@ def test_a_current_configuration_outside_of_the_space_survives(place):
     space = space_of(
         rag__minScore={"low": 0.2, "high": 0.9}, rag__maxResults={"low": 1, "high": 20}
     )
-    whole = go(None, space=space, trials=14)
-    go(place, space=space, trials=7)
-    resumed = go(place, space=space, trials=14, resume=True)
+    whole = go(None, space=space, trials=8)
+    go(place, space=space, trials=4)
+    resumed = go(place, space=space, trials=8, resume=True)
     assert plain(resumed) == plain(whole)
     assert resumed.current.params["rag.minScore"] == 0.1
     assert any("outside of the space" in note for note in resumed.notes)
 
 
 def test_nothing_is_measured_again(place):
-    go(place, trials=12)
+    go(place, trials=4)
     measure = Measure()
-    go(place, measure, trials=12, resume=True)
+    go(place, measure, trials=4, resume=True)
     assert measure.calls == []
 
 
 def test_zero_trials_only_read(place):
-    first = go(place, trials=12)
+    first = go(place, trials=4)
     measure = Measure()
     again = go(place, measure, trials=0, resume=True)
     assert measure.calls == []
@@ -173,9 +173,9 @@ def test_zero_trials_only_read(place):
 
 def test_zero_trials_leave_a_dead_one_alone(place):
     with pytest.raises(Killed):
-        go(place, Dying(5), trials=12)
+        go(place, Dying(3), trials=12)
     measure = Measure()
-    assert len(go(place, measure, trials=0, resume=True).trials) == 5
+    assert len(go(place, measure, trials=0, resume=True).trials) == 3
     assert measure.calls == []
 
 
@@ -187,14 +187,14 @@ def test_a_study_without_its_first_trial_has_no_result(place):
 
 
 def test_values_by_query_of_earlier_trials_are_measured_when_asked_for(place):
-    whole = go(None, trials=10)
-    go(place, trials=6)
+    whole = go(None, trials=6)
+    go(place, trials=4)
     measure = Measure()
-    resumed = go(place, measure, trials=10, resume=True)
-    assert len(measure.calls) == 4
-    for number in (2, 2, 9):
+    resumed = go(place, measure, trials=6, resume=True)
+    assert len(measure.calls) == 2
+    for number in (2, 2, 5):
         assert resumed.per_query(number)[0] == whole.per_query(number)[0]
-    assert len(measure.calls) == 5
+    assert len(measure.calls) == 3
 
 
 def test_values_by_query_that_no_longer_fit_are_refused(journal):

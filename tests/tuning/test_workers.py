@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import optuna
@@ -20,7 +21,7 @@ from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.storage import WORKER, opened
 from comis_eval.tuning.study import run_study
 from comis_eval.tuning.task import Plan
-from comis_eval.tuning.workers import WorkerSpec, run_workers
+from comis_eval.tuning.workers import WorkerSpec, joined, run_workers
 from tests.tuning.fake import SPACE, UTILITY, Measure, build
 
 BUILD = "tests.tuning.fake:build"
@@ -210,6 +211,49 @@ def test_a_wrong_password_is_not_told(postgres, name):
 
 
 # --- without processes --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("finished", [False, True], ids=["waits", "finished"])
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_a_trial_taken_from_a_living_process_counts_once(tmp_path, kind, finished):
+    path = tmp_path / "s"
+    spec = spec_of(f"journal:{path}" if kind == "file" else f"sqlite:///{path}", "s", trials=4)
+    task = build()
+    measured = []
+
+    def robbed(config):
+        measured.append(config)
+        if len(measured) == 2:
+            with joined(spec, build()) as other:
+                if finished:
+                    assert next(other.run(4)).number == 1
+                else:
+                    other._stored.put_back(1)
+        return task.measure(config)
+
+    with joined(spec, replace(task, measure=robbed)) as search:
+        ran = [record.number for record in search.run(4)]
+        assert sorted(search.records) == [0, 1, 2, 3]
+        assert {t.state.name for t in search._stored.trials()} == {"COMPLETE"}
+    assert ran == ([0, 2, 3] if finished else [0, 1, 2, 3])
+
+
+def test_a_trial_too_many_waits_for_a_larger_study(tmp_path, monkeypatch):
+    spec = spec_of(f"journal:{tmp_path / 's'}", "s", trials=2)
+    with joined(spec, build()) as ours, joined(spec, build()) as other:
+        study = ours._stored.study
+        ask = study.ask
+        ran = [next(ours.run(2)).number]
+
+        def late():
+            if len(ours.records) == 1:  # it was counted as ours, and somebody else begins it
+                ran.append(next(other.run(2)).number)
+            return ask()
+
+        monkeypatch.setattr(study, "ask", late)
+        assert list(ours.run(2)) == []
+        assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE", "WAITING"]
+        assert ran + [record.number for record in ours.run(4)] == [0, 1, 2, 3]
 
 
 def test_a_spec_is_plain_json():
