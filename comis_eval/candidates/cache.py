@@ -76,7 +76,7 @@ def load(
     if not path.is_file():
         return None
     try:
-        with np.load(path, allow_pickle=False) as held:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
         manifest = json.loads(bytes(arrays.pop("manifest")))
         _check(manifest, arrays, key)

@@ -26,7 +26,7 @@ class Rankings:
         table: The table, widened by what the spread lanes brought.
         config: The configuration.
         order: Columns of each query: the ranking first, then what the trust filter took,
-            then the duplicates, each in scored order, then the rest in fused order.
+            then the duplicates, each in scored order, then the rest as they were first seen.
         length: How many of ``order`` are the ranking (all survivors of trust filter and
             dedup), shape (q,).
         fate: A number of FATES, -1 where there is no candidate.

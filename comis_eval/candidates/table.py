@@ -265,7 +265,10 @@ class Candidates:
                 None if batch.vectors is None else batch.vectors[kept],
             ),
             rows=self.rows[kept],
-            lanes={name: Lane(*(part[kept] for part in lane)) for name, lane in self.lanes.items()},
+            lanes={
+                name: Lane(lane.ranks[kept], lane.scores[kept], lane.exhausted[kept])
+                for name, lane in self.lanes.items()
+            },
             signals=Signals(*(signal[kept] for signal in self.signals)),
             rerank=None if self.rerank is None else self._answers_of(self.rerank, kept),
             recorded=None if self.recorded is None else self.recorded[kept],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from comis_eval.cli.terminal import console, line
+from comis_eval.cli.terminal import console, line, progress
 from comis_eval.errors import EvaluationError
 from comis_eval.report import write_report
 
@@ -40,5 +40,6 @@ def command(source: str, other: str | None, *, dataset: str | None, out: Path) -
     """
     if not out.absolute().parent.is_dir():
         raise EvaluationError(f"--out {out}: there is no folder {out.parent}; make it first")
-    write_report(source, other, dataset=dataset, out=out)
+    with progress() as tell:
+        write_report(source, other, dataset=dataset, out=out, progress=tell)
     line(console(err=True), f"written: {out}")

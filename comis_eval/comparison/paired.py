@@ -168,7 +168,7 @@ def pairs(a: Evaluation, b: Evaluation, cell: Cell) -> Pairs:
 
 def _plain(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "nothing"
+        return ", ".join(sorted(map(str, value))) or "nothing"
     if isinstance(value, dict):
         return ", ".join(f"{key} {inner}" for key, inner in sorted(value.items()))
     return str(value)

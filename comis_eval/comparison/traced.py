@@ -141,9 +141,9 @@ def _read(path: Path, held: bytes, query_ids: Collection[str]) -> dict[str, Trac
                 "with --out"
             )
         table = file.read(columns=_columns(file.schema_arrow.names))
+        table = table.cast(_schema(table.column_names))
         asked = pa.array(sorted(query_ids), type=pa.string())
         table = table.filter(pc.is_in(table["query_id"], value_set=asked))
-        table = table.cast(_schema(table.column_names))
         gaps = [name for name in _ALWAYS if table[name].null_count]
         if gaps:
             raise EvaluationError(f"{path} has gaps in {', '.join(gaps)}")

@@ -190,6 +190,10 @@ def _texts(name: str, column: Any) -> tuple[str, ...]:
 def _values(name: str, column: Any) -> Values:
     if not isinstance(column, list):
         raise TypeError(f"rows.{name} must be a list")
+    if set(map(type, column)) <= {float, int, NoneType}:
+        values = np.array([math.nan if value is None else value for value in column], np.float64)
+        if not np.isinf(values).any():
+            return values
     numbers = [_number(f"rows.{name}[{place}]", value) for place, value in enumerate(column)]
     return np.array(numbers, dtype=np.float64)
 

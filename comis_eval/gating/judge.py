@@ -22,8 +22,8 @@ from comis_eval.text import printable
 _NEVER = ("laundered", "resurrected")
 _MAX_JUDGED_GAP = 0.02
 _SHOWN = 3
-_SHARE_OF_REPORTED = 5
-"""Slices decide nothing, so a fifth of the resamples does for them."""
+_SHARE_OF_REPORTED = 4
+"""Slices decide nothing, so a quarter of the resamples does for them."""
 
 
 def gate(

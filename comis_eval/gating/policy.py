@@ -75,7 +75,7 @@ class Policy(Settings):
     )
     level: float = Field(0.05, gt=0, lt=1, description="two-sided significance level")
     resamples: int = Field(
-        10_000, ge=100, le=1_000_000, description="sign flips and bootstrap samples"
+        4_000, ge=100, le=1_000_000, description="sign flips and bootstrap samples"
     )
     seed: int = Field(0, ge=0, description="of both")
     limits: Limits = Limits()

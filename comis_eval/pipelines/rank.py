@@ -27,6 +27,8 @@ _T = TypeVar("_T", bound=np.generic)
 
 _NUMBER = {fate: np.int8(number) for number, fate in enumerate(FATES)}
 _NO_FATE = np.int8(-1)
+_AFTER = np.int64(1) << 48
+"""Above every ordinal that first_seen gives."""
 
 
 class Fused(NamedTuple):
@@ -188,7 +190,9 @@ def fuse_lanes(table: Candidates, config: Config) -> Fused:
         lists = lanes
         total = _weights_with_hits(lanes, config, len(table.rows))
         scores = _fusion(table, config, lanes, total)
-    ordinal = fuse.first_seen(list(lists.values()))
+    # What the searched list lost is in none of the lists; it keeps its place in the search.
+    lost = _grown(ordinal, width, 0) + _AFTER
+    ordinal = np.where(_any_rank(lists, table), fuse.first_seen(list(lists.values())), lost)
     alive = searched | joined
     order = _listed(scores, ordinal, alive)
     fused = Fused(table, lanes, scores, order, alive, fate, found | joined, searched)

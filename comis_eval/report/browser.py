@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -56,6 +55,7 @@ class Browser:
 
 def browser(
     sides: Sequence[Side],
+    metrics: Sequence[str],
     main: str,
     texts: Texts | None = None,
     partings: Sequence[Parting | None] | None = None,
@@ -66,12 +66,12 @@ def browser(
 
     Args:
         sides: The evaluations, at least one with a trace.
+        metrics: What is shown of each query.
         main: The metric that the list shows and is sorted by.
         texts: What the dataset adds; None: ids only.
         partings: Where each query's two ways part; None: not known.
     """
     first = sides[0].evaluation
-    metrics = [m for m in first.values if all(m in side.evaluation.values for side in sides)]
     traces = [side.trace for side in sides if side.trace is not None]
     number_of = {
         memory_id: number
@@ -84,36 +84,47 @@ def browser(
         "sides": [side.name for side in sides],
         "main": main,
         "lower": lower_is_better(main),
-        "metrics": metrics,
+        "metrics": list(metrics),
         "fates": [str(fate) for fate in FATES],
         "factors": list(FACTORS),
         "ids": [printable(query_id, limit=_ID) for query_id in first.query_ids],
         "categories": [printable(name, limit=_ID) for name in first.categories],
         "groups": [printable(name, limit=_ID) for name in first.groups],
-        "values": [_column(side.evaluation.values[main]) for side in sides],
+        "values": [_nulls(_rounded(side.evaluation.values[main])) for side in sides],
         "leaks": [query_id in leaks for query_id in first.query_ids],
         "texts": None
         if texts is None
         else [_lines(texts.queries[query_id].text) for query_id in first.query_ids],
     }
+    sides = [replace(side, trace=_readable(side.trace)) for side in sides]
+    values = [
+        _rounded(np.array([side.evaluation.values[name] for name in metrics])) for side in sides
+    ]
     queries = [
-        _query(sides, metrics, place, number_of, texts) for place in range(len(first.query_ids))
+        _query(sides, values, place, number_of, texts) for place in range(len(first.query_ids))
     ]
     for query, parting in zip(queries, partings or (), strict=False):
         query["parting"] = None if parting is None else [parting.stage, parting.what]
     return Browser(overview, _memories(list(number_of), texts), tuple(queries))
 
 
+def _readable(trace: Trace | None) -> Trace | None:
+    """The trace with its numbers rounded."""
+    if trace is None:
+        return None
+    return replace(trace, numbers={name: _rounded(n) for name, n in trace.numbers.items()})
+
+
 def _query(
     sides: Sequence[Side],
-    metrics: Sequence[str],
+    values: Sequence[NDArray[np.float64]],
     place: int,
     number_of: Mapping[str, int],
     texts: Texts | None,
 ) -> dict[str, Any]:
     query_id = sides[0].evaluation.query_ids[place]
     told: dict[str, Any] = {
-        "values": [[_number(s.evaluation.values[name][place]) for name in metrics] for s in sides],
+        "values": [_nulls(table[:, place]) for table in values],
         "sides": [
             None if s.trace is None else _side(s.trace, place, number_of, _floor(s.evaluation))
             for s in sides
@@ -158,16 +169,14 @@ def _side(trace: Trace, place: int, number_of: Mapping[str, int], floor: str) ->
     """One query's candidates as columns; a column of one value is that value alone."""
     rows = trace.rows(place)
     fates = trace.fates[rows]
-    numbers = {name: _shared(_column(column[rows])) for name, column in trace.numbers.items()}
+    by = [None if one is None else printable(one, limit=_ID) for one in trace.deduped_by[rows]]
     return {
         "stages": _left_after(fates, floor),
         "memory": [number_of[memory_id] for memory_id in trace.memory_ids[rows]],
-        "ranks": {lane: _shared(ranks[rows].tolist()) for lane, ranks in trace.ranks.items()},
-        "fate": _shared([_FATE[fate] for fate in fates]),
-        "by": _shared(
-            [None if by is None else printable(by, limit=_ID) for by in trace.deduped_by[rows]]
-        ),
-        **numbers,
+        "ranks": {lane: _shared(ranks[rows]) for lane, ranks in trace.ranks.items()},
+        "fate": _shared(np.array([_FATE[fate] for fate in fates], dtype=np.int64)),
+        "by": by if any(by) else None,
+        **{name: _shared(column[rows]) for name, column in trace.numbers.items()},
     }
 
 
@@ -222,14 +231,26 @@ def _day(ms: int) -> str:
         return f"{ms} ms"
 
 
-def _column(values: NDArray[np.float64]) -> list[float | None]:
-    return [_number(value) for value in values.tolist()]
+def _shared(column: NDArray[Any]) -> Any:
+    """A column as a list, NaN as null; one value for all stands alone."""
+    if len(column) and (column == column[0]).all():
+        return column[0].item()
+    if column.dtype != np.float64:
+        return column.tolist()
+    return _nulls(column) if len(column) == 0 or not np.isnan(column).all() else None
 
 
-def _number(value: float) -> float | None:
-    """Six significant digits are more than the page shows."""
-    return None if isnan(value) else float(f"{value:.6g}")
+def _nulls(values: NDArray[np.float64]) -> list[float | None]:
+    listed: list[float | None] = values.tolist()
+    for place in np.flatnonzero(np.isnan(values)).tolist():
+        listed[place] = None
+    return listed
 
 
-def _shared(column: list[Any]) -> Any:
-    return column[0] if column and all(value == column[0] for value in column) else column
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Six significant digits, which are more than the page shows."""
+    magnitude = np.zeros(values.shape)
+    np.log10(np.abs(values), out=magnitude, where=np.abs(values) > 0)
+    power = np.power(10.0, np.clip(5 - np.floor(magnitude), 0, 15))
+    rounded: NDArray[np.float64] = np.round(values * power) / power
+    return rounded

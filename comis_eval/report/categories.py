@@ -23,7 +23,7 @@ from comis_eval.report.drawing import (
     rows,
     whisker,
 )
-from comis_eval.report.headline import interval
+from comis_eval.report.headline import RESAMPLES, interval
 from comis_eval.stats import bootstrap_ci
 
 
@@ -116,7 +116,7 @@ def categories(evaluations: Mapping[str, Evaluation], metric: str, *, seed: int 
 def _bars(evaluation: Evaluation, metric: str, names: list[str], seed: int) -> tuple[Bar, ...]:
     mine = np.array(evaluation.categories, dtype=object)[:, None] == np.array(names, dtype=object)
     columns = np.where(mine, evaluation.values[metric][:, None], np.nan)
-    found = bootstrap_ci(columns, evaluation.groups, seed=seed)
+    found = bootstrap_ci(columns, evaluation.groups, resamples=RESAMPLES, seed=seed)
     whole = interval(evaluation, metric, seed=seed)
     ends = [whole, *zip(found.low.tolist(), found.high.tolist(), strict=True)]
     figures = [evaluation.means[name][metric] for name in (ALL, *names)]

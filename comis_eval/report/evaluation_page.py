@@ -18,7 +18,7 @@ from comis_eval.report.sections import (
     settings,
     trust,
 )
-from comis_eval.report.sections.common import Named, alarm, main_metric, shown
+from comis_eval.report.sections.common import Named, alarm, main_metric, measured, shown
 from comis_eval.report.texts import Texts
 
 _FOOT = "A dash is a value that is undefined or was not measured; it is not 0."
@@ -37,7 +37,7 @@ def evaluation_page(
         partings: Where each query's two ways part; None: not known.
     """
     named = {side.name: side.evaluation for side in sides}
-    main = main_metric(sides[0].evaluation)
+    main = main_metric(named)
     traced, two = any(side.trace is not None for side in sides), len(sides) == 2
     browsed = queries.section(traced=traced, with_texts=texts is not None, two=two)
     sections = [
@@ -113,6 +113,8 @@ def _data(
     texts: Texts | None,
     partings: Sequence[Parting | None] | None,
 ) -> list[Html]:
-    found = browser(sides, main, texts, partings)
+    named = {side.name: side.evaluation for side in sides}
+    metrics = measured(sides[0].evaluation.values, named)
+    found = browser(sides, metrics, main, texts, partings)
     blocks = [data_block("overview", found.overview), data_block("memories", found.memories)]
     return blocks + [data_block(f"query-{n}", query) for n, query in enumerate(found.queries)]

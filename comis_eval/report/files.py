@@ -35,7 +35,8 @@ def save_figures(
 
     Args:
         kind: What the source is.
-        source: An evaluation or its file; a study or its folder.
+        source: An evaluation or its file, a study or its folder. Score factors come from
+            the trace beside a file.
         folder: Where to; made if it is not there.
         png: Whether to write PNG as well, which imports matplotlib.
 
@@ -68,13 +69,14 @@ def _figures(kind: Kind, source: Path | Evaluation | Study) -> Iterator[tuple[st
     evaluation = read_evaluation(source) if isinstance(source, Path) else source
     if not isinstance(evaluation, Evaluation):
         raise EvaluationError("figures of an evaluation need an evaluation or its file")
-    path = source if isinstance(source, Path) else None
-    yield from evaluation_figures(evaluation, trace_of(evaluation, path))
+    trace = trace_of(evaluation, source) if isinstance(source, Path) else None
+    yield from evaluation_figures(evaluation, trace)
 
 
 def evaluation_figures(evaluation: Evaluation, trace: Trace | None) -> Iterator[tuple[str, Figure]]:
     """Every figure of an evaluation by the name of its file; factors need a trace."""
-    named, main = {evaluation.pipeline: evaluation}, main_metric(evaluation)
+    named = {evaluation.pipeline: evaluation}
+    main = main_metric(named)
     yield "headline", headline(named, main)
     yield "categories", categories(named, main)
     found: dict[str, Figure | None] = {

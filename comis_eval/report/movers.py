@@ -39,7 +39,8 @@ def movers(first: Evaluation, second: Evaluation, metric: str, *, most: int = 10
     """Find the queries that moved most.
 
     Args:
-        first, second: Of the same queries in the same order.
+        first: One evaluation.
+        second: Another, of the same queries in the same order.
         metric: By which.
         most: At most so many of each kind.
     """
@@ -60,7 +61,8 @@ def partings(
     """Where each query's two ways part; None where search to budget gave the same.
 
     Args:
-        first, second: Of the same queries in the same order, each with a trace.
+        first: One evaluation, with a trace.
+        second: Another, of the same queries in the same order, with a trace.
         paths: The files they were read from.
     """
     ids = first.query_ids

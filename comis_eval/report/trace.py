@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from comis_eval.candidates import FATES
 from comis_eval.config import LANES
 from comis_eval.errors import EvaluationError
 from comis_eval.evaluation import Evaluation
-from comis_eval.evaluation import trace as traces
 from comis_eval.stages.score import Signals
 from comis_eval.text import printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FACTORS = Signals._fields
 """The boosts, in the order in which they multiply."""
@@ -53,21 +55,17 @@ class Trace:
         return slice(int(self.starts[query]), int(self.ends[query]))
 
 
-def trace_of(evaluation: Evaluation, path: Path | None = None) -> Trace | None:
-    """The trace of an evaluation; None when there is none at hand.
+def trace_of(evaluation: Evaluation, path: Path) -> Trace | None:
+    """The trace beside an evaluation file; None when there is none.
 
     Args:
-        evaluation: Just made, or read from a file.
-        path: The file it was read from; its trace lies beside it.
+        evaluation: As it was read, its queries in any order.
+        path: The file it was read from.
 
     Raises:
         EvaluationError: If the trace is not the one that the evaluation was written with.
     """
-    if evaluation.rankings is not None:
-        columns = traces.columns(evaluation.rankings)
-        told = {name: _listed(column) for name, column in columns.items()}
-        return _checked(told, evaluation.query_ids)
-    if evaluation.trace is None or path is None:
+    if evaluation.trace is None:
         return None
     beside = _beside(path, evaluation.trace)
     if not beside.is_file():
@@ -81,8 +79,8 @@ def trace_of(evaluation: Evaluation, path: Path | None = None) -> Trace | None:
             "files together, or evaluate again with --out"
         )
     try:
-        return _checked(_columns(held), evaluation.query_ids)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        return _checked(_table(held), evaluation.query_ids)
+    except ValueError as error:
         raise EvaluationError(
             f"{beside}: not a trace ({printable(str(error), limit=120)}); evaluate again with --out"
         ) from error
@@ -101,65 +99,74 @@ def _beside(path: Path, held: Mapping[str, Any]) -> Path:
     return path.with_name(name)
 
 
-def _columns(held: bytes) -> dict[str, list[Any]]:
+def _table(held: bytes) -> pa.Table:
+    """The columns that are shown, each of its type; a rank or number that is lacking is null."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    lanes = [f"{lane}_rank" for lane in LANES]
+    types = {
+        **dict.fromkeys(("query_id", "memory_id", "fate", "deduped_by"), pa.string()),
+        **dict.fromkeys(("place", *lanes), pa.int64()),
+        **dict.fromkeys(_NUMBERS, pa.float64()),
+    }
     try:
-        table = pq.read_table(BytesIO(held))
-        return {name: table.column(name).to_pylist() for name in table.column_names}
+        file = pq.ParquetFile(BytesIO(held))
+        there = [name for name in types if name in file.schema_arrow.names]
+        lacking = [name for name in types if name not in (*there, *lanes)]
+        if lacking:
+            raise ValueError(f"it lacks {', '.join(lacking)}")
+        table = file.read(columns=there)
+        return table.select(there).cast(pa.schema([(name, types[name]) for name in there]))
     except (pa.ArrowException, OSError) as error:
         raise ValueError(str(error)) from error
 
 
-def _listed(column: Any) -> list[Any]:
-    """A column of numpy's as plain values, None where it is masked."""
-    listed: list[Any] = column.tolist()
-    return listed
-
-
-def _checked(columns: Mapping[str, Sequence[Any]], query_ids: Sequence[str]) -> Trace:
+def _checked(table: pa.Table, query_ids: Sequence[str]) -> Trace:
     place_of = {query_id: place for place, query_id in enumerate(query_ids)}
-    unknown = next((q for q in columns["query_id"] if q not in place_of), None)
+    asked = _texts(table, "query_id")
+    unknown = next((query_id for query_id in asked if query_id not in place_of), None)
     if unknown is not None:
         raise ValueError(f"holds query {unknown!r}, which the evaluation does not")
-    queries = np.array([place_of[q] for q in columns["query_id"]], dtype=np.intp)
+    queries = np.array([place_of[query_id] for query_id in asked], dtype=np.intp)
     first = np.flatnonzero(np.diff(queries, prepend=-1))
     starts, ends = np.zeros((2, len(query_ids)), dtype=np.intp)
     starts[queries[first]], ends[queries[first]] = first, np.append(first[1:], len(queries))
     places = np.arange(len(queries)) - starts[queries] + 1
     together = len(np.unique(queries)) == len(first)
-    if not together or (places != _whole("place", columns["place"])).any():
+    if not together or (places != _whole(table, "place")).any():
         raise ValueError("its rows are out of order")
-    ranks = {lane: f"{lane}_rank" for lane in LANES if f"{lane}_rank" in columns}
-    known = {str(fate) for fate in FATES}
-    strange = next((fate for fate in columns["fate"] if fate not in known), None)
-    if strange is not None:
-        raise ValueError(f"holds the fate {strange!r}")
+    fates = _texts(table, "fate")
+    strange = set(fates).difference(map(str, FATES))
+    if strange:
+        raise ValueError(f"holds the fate {min(strange)!r}")
     return Trace(
         starts=starts,
         ends=ends,
-        memory_ids=_texts("memory_id", columns["memory_id"]),
-        ranks={lane: _whole(name, columns[name]) for lane, name in ranks.items()},
-        numbers={name: _numbers(name, columns[name]) for name in _NUMBERS},
-        fates=_texts("fate", columns["fate"]),
-        deduped_by=tuple(None if by is None else str(by) for by in columns["deduped_by"]),
+        memory_ids=_texts(table, "memory_id"),
+        ranks={
+            lane: _whole(table, f"{lane}_rank")
+            for lane in LANES
+            if f"{lane}_rank" in table.column_names
+        },
+        numbers={name: _numbers(table, name) for name in _NUMBERS},
+        fates=fates,
+        deduped_by=tuple(table["deduped_by"].to_pylist()),
     )
 
 
-def _texts(name: str, column: Sequence[Any]) -> tuple[str, ...]:
-    if not all(isinstance(value, str) for value in column):
-        raise TypeError(f"{name} must hold texts")
-    return tuple(column)
+def _texts(table: pa.Table, name: str) -> tuple[str, ...]:
+    if table[name].null_count:
+        raise ValueError(f"{name} has gaps")
+    return tuple(table[name].to_pylist())
 
 
-def _whole(name: str, column: Sequence[Any]) -> NDArray[np.int64]:
-    if not all(value is None or type(value) is int for value in column):
-        raise TypeError(f"{name} must hold whole numbers")
-    return np.array([value or 0 for value in column], dtype=np.int64)
+def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
+    return np.asarray(table[name].fill_null(0).to_numpy(), dtype=np.int64)
 
 
-def _numbers(name: str, column: Sequence[Any]) -> NDArray[np.float64]:
-    if not all(value is None or type(value) is float for value in column):
-        raise TypeError(f"{name} must hold numbers")
-    return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+def _numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
+    numbers = np.asarray(table[name].fill_null(np.nan).to_numpy(), dtype=np.float64)
+    if np.isinf(numbers).any():
+        raise ValueError(f"{name} holds an infinite number")
+    return numbers

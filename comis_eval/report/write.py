@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from comis_eval.comparison import check_comparable
@@ -18,7 +19,10 @@ from comis_eval.report.texts import texts_of
 from comis_eval.report.trace import trace_of
 from comis_eval.text import printable
 
+Progress = Callable[[str, int, int], None]
+
 _NAME = 40
+_STEPS = 4
 
 
 def write_report(
@@ -27,6 +31,7 @@ def write_report(
     *,
     dataset: str | Path | None = None,
     out: Path,
+    progress: Progress | None = None,
 ) -> None:
     """Write a report of an evaluation, of two, or of a study, as one HTML file.
 
@@ -37,6 +42,7 @@ def write_report(
         dataset: Of the evaluation, its folder or name; adds texts, trust and grades to the
             query browser. Without it the file holds no text of memories or queries.
         out: The file to write; an old one is replaced.
+        progress: Told how far it is: (what, done, of how many).
 
     Raises:
         EvaluationError: If a file is damaged, a trace is not the evaluation's, the two are of
@@ -50,21 +56,30 @@ def write_report(
             )
         write_page(study_page(read_study(Path(source))), out)
         return
+    tell = progress or _silent
     read = [load(str(given)) for given in (source, other) if given is not None]
     first, paths = read[0][0], [path for _, path in read]
     evaluations = [first]
     if other is not None:
         check_comparable(first, read[1][0])
         evaluations.append(aligned(read[1][0], first))
+    tell("report", 1, _STEPS)
     sides = [
         Side(name, evaluation, trace_of(evaluation, path))
         for name, evaluation, path in zip(_names(paths), evaluations, paths, strict=True)
     ]
     texts = None if dataset is None else texts_of(dataset, first)
+    tell("report", 2, _STEPS)
     parted = None
     if len(sides) == 2 and all(side.trace is not None for side in sides):
-        parted = partings(*evaluations, (paths[0], paths[1]))
+        parted = partings(first, evaluations[1], (paths[0], paths[1]))
+    tell("report", 3, _STEPS)
     write_page(evaluation_page(sides, texts, parted), out)
+    tell("report", _STEPS, _STEPS)
+
+
+def _silent(_what: str, _done: int, _total: int) -> None:
+    """Tell nobody."""
 
 
 def _names(paths: list[Path]) -> list[str]:

@@ -62,8 +62,9 @@ def create(path: Path, artifact_root: Path) -> None:
         if path.exists() and path.stat().st_size > 0:
             return
         stem = f".{path.name}.partial"
-        for left in path.parent.glob(f"{stem}*"):
-            left.unlink()
+        for left in path.parent.iterdir():
+            if left.name.startswith(stem):
+                left.unlink()
         artifact_root.mkdir(mode=0o700, parents=True, exist_ok=True)
         partial = path.with_name(f"{stem}-{os.getpid()}")
         _build(partial, artifact_root)

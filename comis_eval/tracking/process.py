@@ -35,7 +35,7 @@ def main() -> None:
     final: Parent | None = None
     recorder = Recorder(place, parent, backoff=opening["backoff"])
     with recorder:
-        # MLflow leaves a million objects behind its import; runs should not be searched with them
+        # what MLflow's import left behind stays; it need not be searched for garbage each time
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
         last = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -26,6 +27,7 @@ TRIAL = "comis_eval.trial"
 _PARENT = "mlflow.parentRunId"
 _COMMIT = "mlflow.source.git.commit"
 _WAIT_SECONDS = 600.0
+_MOST_FAULTS = 50
 
 
 class Outcome(NamedTuple):
@@ -37,7 +39,8 @@ class Outcome(NamedTuple):
         logged: Child runs that are in MLflow.
         already: How many of those an earlier call had logged.
         not_finite: Metric values left out.
-        faults: What went wrong, in the order it did, without credentials; each once.
+        faults: What went wrong, in the order it did, without credentials; each once, and the
+            first fifty.
     """
 
     run_id: str
@@ -252,7 +255,7 @@ class Recorder:
                 **told.tags,
                 **{mlflow_name(f"comis_eval.resumed.{n}"): text for n, text in changed.items()},
             },
-            at_ms=parent.ended_ms or parent.started_ms,
+            at_ms=parent.ended_ms or time.time_ns() // 1_000_000,
             ended=ended,
             artifacts=artifacts,
         )
@@ -269,4 +272,5 @@ class Recorder:
         self._fault(str(error))
 
     def _fault(self, text: str) -> None:
-        self._faults.setdefault(text)
+        if len(self._faults) < _MOST_FAULTS:
+            self._faults.setdefault(text)

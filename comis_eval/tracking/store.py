@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,10 +78,10 @@ class Store:
 
         self._place = place
         self._backoff = tuple(backoff)
-        self._stumbles = (MlflowException, SQLAlchemyError, OSError)
+        self._stumbles = (MlflowException, SQLAlchemyError, sqlite3.Error, OSError)
         if place.database is not None and place.artifact_root is not None:
             database.check(place.database)
-            database.create(place.database, place.artifact_root)
+            self._retried(partial(database.create, place.database, place.artifact_root))
             database.tune()
         try:
             with locked(place.lock_file("connect"), wait_seconds=_CONNECT_SECONDS):

@@ -130,14 +130,23 @@ class Writer:
         while not self._replies.closed:
             if wait and not self._unsent:
                 self._close_input()
-            writing = [] if self._input.closed or not self._unsent else [self._input]
-            readable, writable, _ = select.select([self._replies], writing, [], None if wait else 0)
+            readable, writable = self._ready(wait=wait)
             if writable:
                 self._send()
             if readable:
                 self._receive()
             if not (wait or readable or (writable and self._unsent)):
                 return
+
+    def _ready(self, *, wait: bool) -> tuple[bool, bool]:
+        """Whether there is something to read, and whether what is unsent can be sent."""
+        poll = select.poll()
+        poll.register(self._replies, select.POLLIN)
+        if self._unsent and not self._input.closed:
+            poll.register(self._input, select.POLLOUT)
+        ready = {descriptor for descriptor, _ in poll.poll(None if wait else 0)}
+        readable = self._replies.fileno() in ready
+        return readable, len(ready) > readable
 
     def _send(self) -> None:
         try:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from comis_eval.config import Config, shown
+from comis_eval.config import Config
 from comis_eval.errors import ConfigError
 from comis_eval.text import printable
 from comis_eval.tuning.measured import Objective
@@ -14,6 +14,8 @@ from comis_eval.tuning.space import Space
 
 MOST = 8
 """How many differences a message lists."""
+
+_ABSENT = object()
 
 
 def fingerprint_of(
@@ -52,9 +54,9 @@ def changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """In what two fingerprints differ, one phrase each, by dotted path."""
     before, after = dict(_leaves(then)), dict(_leaves(now))
     return [
-        f"{printable(path, limit=120)} was {_was(before, path)}, is {_was(after, path)}"
+        f"{printable(path, limit=120)} was {_words(before, path)}, is {_words(after, path)}"
         for path in dict.fromkeys((*before, *after))
-        if _was(before, path) != _was(after, path)
+        if before.get(path, _ABSENT) != after.get(path, _ABSENT)
     ]
 
 
@@ -72,8 +74,7 @@ def _leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
             yield f"{above}{key}", value
 
 
-def _was(leaves: Mapping[str, Any], path: str) -> str:
+def _words(leaves: Mapping[str, Any], path: str) -> str:
     if path not in leaves:
         return "absent"
-    value = leaves[path]
-    return shown(value) if not isinstance(value, list | dict) else json.dumps(value)
+    return printable(json.dumps(leaves[path], ensure_ascii=False), limit=160)

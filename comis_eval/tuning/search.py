@@ -147,8 +147,7 @@ class Search:
         if record.state == "failed":
             self._stored.tell(trial, None)
             return
-        if VIOLATION not in trial.constraints:  # it is when a process died just after this
-            trial.set_constraint(VIOLATION, record.violation)
+        trial.set_constraint(VIOLATION, record.violation)
         self._stored.tell(trial, record.values)
 
     def _know(self, record: TrialRecord) -> None:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -27,6 +27,9 @@ from comis_eval.tuning.task import Plan, Task
 
 if TYPE_CHECKING:
     from comis_eval.tuning.search import Search
+
+WORKER_COMMAND = (sys.executable, "-P", "-m", "comis_eval.tuning.worker")
+"""A worker; ``-P`` keeps it from importing what lies in the folder it is started in."""
 
 _LOOK = 0.3  # seconds between looks at the study
 _END = 10.0  # seconds that a worker has to end when asked to
@@ -113,6 +116,7 @@ def run_workers(
         )
     task = spec.task()
     with joined(spec, task) as search, _Crew(spec, n) as crew:
+        crew.start()
         leader = best(search.records.values(), task.objectives)
         while True:
             done = crew.ended()
@@ -163,19 +167,17 @@ class _Crew:
         self._running: dict[int, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
 
     def __enter__(self) -> Self:
+        return self
+
+    def start(self) -> None:
+        """Start the processes."""
         for number in range(1, self._n + 1):
             said = tempfile.TemporaryFile()
-            process = subprocess.Popen(
-                [sys.executable, "-m", "comis_eval.tuning.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=said,
-            )
+            process = subprocess.Popen(WORKER_COMMAND, stdin=subprocess.PIPE, stderr=said)
             self._running[number] = process, said
             if process.stdin is not None:
-                process.stdin.write(self._work)
-                process.stdin.close()
-        return self
+                with suppress(BrokenPipeError), process.stdin:  # its error tells why
+                    process.stdin.write(self._work)
 
     def __exit__(self, *_: object) -> None:
         for process, _said in self._running.values():

@@ -13,6 +13,11 @@ from comis_eval.tracking.writer import ENVIRONMENT
 NO_PAUSE = (0.0, 0.0)
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("COMIS_EVAL_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="session")
 def mlflow():
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
 
@@ -110,7 +111,8 @@ def test_values_mlflow_would_cut_or_change_are_kept_whole(record, client, childr
 def test_logging_again_changes_nothing(record, client, children):
     runs = [run(n) for n in range(3)]
     parent = sweep(curves={"c": [Point(0, 0.5, START_MS)]})
-    first, second = record(parent, runs), record(parent, [*runs, runs[0]])
+    first = record(parent, runs)
+    second = record(replace(parent, ended_ms=START_MS + 9000), [*runs, runs[0]])
     assert second.run_id == first.run_id
     assert (second.planned, second.logged, second.already) == (3, 3, 3)
     assert len(children(first.run_id)) == 3

@@ -230,8 +230,8 @@ def test_another_study_is_not_resumed_and_the_difference_is_named(path):
     with pytest.raises(StudyError) as caught:
         Journal(path, {**HEADER, "fingerprint": other}, resume=True)
     for part in (
-        "dataset was 'abc', is 'abd'",
-        "space.rag.minScore was 'a number in [0, 1]', is 'a number in [0, 0.5]'",
+        'dataset was "abc", is "abd"',
+        'space.rag.minScore was "a number in [0, 1]", is "a number in [0, 0.5]"',
         "seed was absent, is 1",
     ):
         assert part in str(caught.value)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from math import nan
+from pkgutil import resolve_name
 
 import numpy as np
 import optuna
@@ -49,7 +50,7 @@ def go(place, measure=None, *, space=SPACE, trials=30, objectives=UTILITY, seed=
     )
 
 
-@pytest.fixture(params=["journal", "file", "sqlite"])
+@pytest.fixture(params=["journal", "file", pytest.param("sqlite", marks=pytest.mark.slow)])
 def place(request, tmp_path):
     return {
         "journal": {"journal": tmp_path / "s.jsonl"},
@@ -118,6 +119,32 @@ def test_death_in_a_storage_changes_nothing(place):
         with pytest.raises(Killed):
             go(place, Dying(after), trials=13, resume=deaths > 0)
     assert plain(go(place, trials=13, resume=True)) == plain(whole)
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["optuna.Study.ask", "optuna.Trial.suggest_int", "optuna.Trial.set_constraint",
+     "comis_eval.tuning.storage.StoredStudy.tell"],
+)  # fmt: skip
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_death_after_any_step_changes_nothing(place, step, sampler, monkeypatch):
+    whole = go(None, trials=13, sampler=sampler)
+    owner, name = step.rsplit(".", 1)
+    owner = resolve_name(owner)
+    real, left = getattr(owner, name), [12]
+
+    def dying(*given, **how):
+        done = real(*given, **how)
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+        return done
+
+    monkeypatch.setattr(owner, name, dying)
+    with pytest.raises(Killed):
+        go(place, trials=13, sampler=sampler)
+    resumed = go(place, trials=13, sampler=sampler, resume=True)
+    assert plain(resumed) == plain(whole)
 
 
 def test_a_journal_cut_at_any_byte_resumes_to_the_same_end(journal):
@@ -230,7 +257,7 @@ def test_a_study_that_is_not_there_cannot_be_resumed(place):
     ("other", "message"),
     [
         ({"seed": 1}, "seed was 0, is 1"),
-        ({"sampler": "random"}, "sampler was 'tpe', is 'random'"),
+        ({"sampler": "random"}, 'sampler was "tpe", is "random"'),
         (
             {"objectives": (*UTILITY, *TWO[1:])},
             r'objectives was \["maximize utility"\], is \["maximize utility", "minimize',
@@ -238,9 +265,9 @@ def test_a_study_that_is_not_there_cannot_be_resumed(place):
         (
             {"space": space_of(rag__minScore={"low": 0, "high": 0.5})},
             r"space\.rag\.scoring\.recencyAlpha was .*, is absent; space\.rag\.minScore was "
-            r"'a number in \[0, 1\].*', is 'a number in \[0, 0\.5\]",
+            r'"a number in \[0, 1\].*", is "a number in \[0, 0\.5\]',
         ),
-        ({"fingerprint": {"dataset": "d2"}}, "dataset was 'd1', is 'd2'"),
+        ({"fingerprint": {"dataset": "d2"}}, 'dataset was "d1", is "d2"'),
     ],
 )
 def test_another_study_is_refused_naming_what_differs(place, other, message):

@@ -21,10 +21,15 @@ from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.storage import WORKER, opened
 from comis_eval.tuning.study import run_study
 from comis_eval.tuning.task import Plan
-from comis_eval.tuning.workers import WorkerSpec, joined, run_workers
+from comis_eval.tuning.workers import WORKER_COMMAND, WorkerSpec, joined, run_workers
 from tests.tuning.fake import SPACE, UTILITY, Measure, build
 
 BUILD = "tests.tuning.fake:build"
+
+
+@pytest.fixture(autouse=True)
+def _workers_find_the_fake(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
 
 @pytest.fixture(scope="module")
@@ -160,9 +165,9 @@ def test_when_all_are_killed_the_same_call_goes_on(url, name):
 @pytest.mark.slow
 def test_many_workers_that_begin_at_once_make_one_study(url, name):
     spec = spec_of(url, name, trials=24, sleep=0.02)
-    command = [sys.executable, "-m", "comis_eval.tuning.worker"]
     crew = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)
+        subprocess.Popen(WORKER_COMMAND, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(4)
     ]
     for process in crew:
         process.stdin.write(spec.to_json().encode())
@@ -208,6 +213,14 @@ def test_a_wrong_password_is_not_told(postgres, name):
         run_workers(spec_of(f"postgresql://nobody:hunter2@{where}", name), 1)
     assert "cannot be opened" in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_worker_imports_nothing_from_where_it_is_started(tmp_path, monkeypatch):
+    (tmp_path / "optuna.py").write_text("raise SystemExit(77)", encoding="utf-8")
+    (tmp_path / "numpy.py").write_text("raise SystemExit(77)", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = subprocess.run(WORKER_COMMAND, input=b"", capture_output=True, check=False)
+    assert done.returncode == 2
 
 
 # --- without processes --------------------------------------------------------------------
@@ -296,8 +309,7 @@ def test_workers_that_cannot_work_are_refused(url, n, trials, message):
 
 
 def test_a_worker_without_work_says_so_in_one_line():
-    command = [sys.executable, "-m", "comis_eval.tuning.worker"]
-    done = subprocess.run(command, input="", capture_output=True, text=True, check=False)
+    done = subprocess.run(WORKER_COMMAND, input="", capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("a worker reads its work from standard input")
     assert done.stderr.count("\n") == 1

@@ -17,7 +17,7 @@ _CAPTION = (
 
 def section(named: Named, main: str) -> Html:
     """Lay out the main figure, utility, and the numbers of every headline figure."""
-    pictured = measured(list(dict.fromkeys((main, "utility"))), named)
+    pictured = measured((main, "utility"), named)
     pictures = [
         figure(categories(named, metric), f"categories-{place}", _CAPTION.format(metric))
         for place, metric in enumerate(pictured)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from comis_eval.comparison.paired import incomparable
+from comis_eval.errors import EvaluationError
 from comis_eval.evaluation import Evaluation
-from comis_eval.metrics import Mean
+from comis_eval.metrics import ALL, Mean
 from comis_eval.report.drawing import number
 from comis_eval.report.markup import Html, element, table
 from comis_eval.text import printable
@@ -33,14 +35,28 @@ Named = Mapping[str, Evaluation]
 _ID = 80
 
 
-def main_metric(evaluation: Evaluation) -> str:
-    """The figure that pictures and the list of queries show."""
-    return next(name for name in (*MAIN, *evaluation.values) if name in evaluation.values)
+def main_metric(named: Named) -> str:
+    """The figure that pictures and the list of queries show.
+
+    Raises:
+        EvaluationError: If there is none that every evaluation has.
+    """
+    first = next(iter(named.values()))
+    found = measured((*MAIN, *first.values), named)
+    if not found:
+        raise EvaluationError("the evaluations have no metric in common; evaluate again with --out")
+    return found[0]
 
 
-def measured(names: Sequence[str], named: Named) -> list[str]:
-    """Those of the metrics that every evaluation has, in the order given."""
-    return [name for name in names if all(name in e.values for e in named.values())]
+def measured(names: Iterable[str], named: Named) -> list[str]:
+    """Those of the metrics that every evaluation has, with the same constants behind them."""
+    evaluations = tuple(named.values())
+    return [
+        name
+        for name in dict.fromkeys(names)
+        if all(name in e.values and name in e.means[ALL] for e in evaluations)
+        and incomparable(evaluations, name) is None
+    ]
 
 
 def of(name: str, named: Named) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import isnan, nan
 
 from comis_eval.evaluation import Evaluation
 from comis_eval.metrics import ALL
@@ -54,9 +54,8 @@ def _tile(metric: str, named: Named) -> Html:
         lines.append(element("span", value, class_=f"figure{several}"))
     first = next(iter(named.values()))
     _, n = value_and_n(first.means[ALL].get(metric))
-    low, high = interval(first, metric)
-    alone = len(named) == 1 and not isnan(low)
-    beside = f"{number(low)} to {number(high)}, n {n}" if alone else f"n {n}"
+    low, high = interval(first, metric) if len(named) == 1 else (nan, nan)
+    beside = f"n {n}" if isnan(low) else f"{number(low)} to {number(high)}, n {n}"
     return element("div", *lines, element("span", beside, class_="beside"), class_="tile")
 
 
@@ -84,7 +83,7 @@ def _rest(named: Named, top: list[str]) -> Html:
     heads = [word for name in named for word in (name if len(named) > 1 else "figure", "n")]
     rows = [
         (metric, *(cell for e in named.values() for cell in value_and_n(e.means[ALL].get(metric))))
-        for metric in first.means[ALL]
+        for metric in measured(first.means[ALL], named)
         if metric not in (*top, *TRUST) and not metric.startswith(BY_STAGE)
     ]
     return table(["metric", *heads], rows)

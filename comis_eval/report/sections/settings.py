@@ -35,10 +35,8 @@ def changed_settings(
 ) -> dict[str, tuple[object, object]]:
     """Settings by dotted path that differ between two configurations, with both values."""
     one, two = dict(_leaves(first)), dict(_leaves(second))
-    paths = dict.fromkeys((*one, *two))
-    return {
-        path: (one.get(path), two.get(path)) for path in paths if one.get(path) != two.get(path)
-    }
+    pairs = {path: (one.get(path), two.get(path)) for path in (*one, *two)}
+    return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def _leaves(tree: Mapping[str, object], above: str = "") -> list[tuple[str, object]]:
