@@ -67,18 +67,27 @@ class Rankings:
     context_chars: NDArray[np.int64]
     presence: Mapping[str, NDArray[np.bool_]]
 
-    def ranked_rows(self) -> NDArray[np.int32]:
-        """Memory rows in final order, -1 behind each ranking's end, shape (q, longest)."""
-        width = int(self.length.max(initial=0))
+    def ranked_rows(self, depth: int | None = None) -> NDArray[np.int32]:
+        """Memory rows in final order, -1 behind each ranking's end.
+
+        Args:
+            depth: How far down; None: to the end of the longest.
+        """
+        longest = int(self.length.max(initial=0))
+        width = longest if depth is None else min(depth, longest)
         rows = np.take_along_axis(self.table.rows, self.order[:, :width], axis=1)
         return np.where(np.arange(width) < self.length[:, None], rows, -1).astype(np.int32)
 
     def context_rows(self) -> NDArray[np.int32]:
         """Memory rows of each context in final order, -1 behind its end, shape (q, longest)."""
-        taken = np.take_along_axis(self.included, self.order, axis=1)
+        deepest = int(self.length.max(initial=0))
+        order = self.order[:, :deepest]
+        taken = np.take_along_axis(self.included, order, axis=1)
+        used = np.flatnonzero(taken.any(axis=0))
+        order, taken = order[:, : used.max(initial=-1) + 1], taken[:, : used.max(initial=-1) + 1]
         width = int(taken.sum(axis=1).max(initial=0))
         first = np.argsort(~taken, axis=1, kind="stable")[:, :width]
-        columns = np.take_along_axis(self.order, first, axis=1)
+        columns = np.take_along_axis(order, first, axis=1)
         rows = np.take_along_axis(self.table.rows, columns, axis=1)
         return np.where(np.take_along_axis(taken, first, axis=1), rows, -1).astype(np.int32)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from comis_eval.candidates import FATES, Rankings
+from comis_eval.candidates import FATES, Facts, Rankings
 from comis_eval.config import Config
 from comis_eval.datasets import Dataset
 from comis_eval.metrics import (
@@ -27,6 +28,20 @@ from comis_eval.types import TrustLevel
 Mask = NDArray[np.bool_]
 
 
+class Shown(NamedTuple):
+    """What a query set was answered with.
+
+    Attributes:
+        ranking: Memory rows in final order, shape (q, r), -1 behind the end.
+        context: Memory rows of what is injected, shape (q, r'), -1 behind the end.
+        context_chars: Characters injected, shape (q,).
+    """
+
+    ranking: NDArray[np.int32]
+    context: NDArray[np.int32]
+    context_chars: NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class Judge:
     """A dataset's answers to every question a metric asks; made once, used for any ranking.
@@ -41,36 +56,53 @@ class Judge:
     def inputs(
         self,
         rankings: Rankings,
-        objective: Objective,
+        constants: Objective,
         *,
         relevance_level: int = 1,
-        depth: int | None = None,
-        traced: bool = True,
     ) -> Inputs:
         """Everything the metrics of one evaluation are computed from.
 
         Args:
             rankings: What a pipeline answered.
-            objective: Constants of context_ndcg, noise and utility.
+            constants: Of context_ndcg, noise and utility.
             relevance_level: Lowest grade that counts as relevant.
-            depth: How far down rankings are looked at; None: to their ends.
-            traced: Whether metrics will ask for every candidate's way through the stages.
         """
-        ranked, context = rankings.ranked_rows()[:, :depth], rankings.context_rows()
-        chars = rankings.table.facts.line_lengths(style_of(rankings.config), context)
+        shown = Shown(rankings.ranked_rows(), rankings.context_rows(), rankings.context_chars)
+        inputs = self.shown_inputs(
+            shown, rankings.table.facts, rankings.config, constants, relevance_level
+        )
+        return replace(inputs, trace=self._trace(rankings))
+
+    def shown_inputs(
+        self,
+        shown: Shown,
+        facts: Facts,
+        config: Config,
+        constants: Objective,
+        relevance_level: int = 1,
+    ) -> Inputs:
+        """The same without the way through the stages, from the lists alone.
+
+        Args:
+            shown: What was ranked and injected.
+            facts: Of the memories.
+            config: The configuration that answered.
+            constants: Of context_ndcg, noise and utility.
+            relevance_level: Lowest grade that counts as relevant.
+        """
+        chars = facts.line_lengths(style_of(config), shown.context)
         return Inputs(
             ideal=self.ideal,
-            ranking=self.listed(ranked),
-            context=self.listed(context, chars=chars),
+            ranking=self.listed(shown.ranking),
+            context=self.listed(shown.context, chars=chars),
             failed=np.zeros(len(self.dataset.queries), dtype=bool),
             relevance_level=relevance_level,
-            context_chars=rankings.context_chars,
-            max_context_chars=rankings.config.rag.max_context_chars,
-            objective=objective,
+            context_chars=shown.context_chars,
+            max_context_chars=config.rag.max_context_chars,
+            objective=constants,
             categories=self.categories,
             superseded=self.superseded,
             poison_total=self.poison_total,
-            trace=self._trace(rankings) if traced else None,
         )
 
     def listed(self, rows: NDArray[np.int32], chars: NDArray[np.int64] | None = None) -> Ranked:
@@ -194,16 +226,19 @@ class Judge:
 
     def _simhashes(self, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
         """Similarity hashes of the listed memories; only those met are ever computed."""
-        known = self._simhash_of
-        for row in np.unique(rows[rows >= 0]).tolist():
-            if row not in known:
-                known[row] = simhash(self.dataset.memories[row].content)
-        flat = [known.get(row, 0) for row in rows.ravel().tolist()]
-        return np.array(flat, dtype=np.int64).view(np.uint64).reshape(rows.shape)
+        hashes, known = self._simhash_of
+        for row in np.unique(rows[~known[rows]]).tolist():
+            hashes[row] = np.int64(simhash(self.dataset.memories[row].content)).view(np.uint64)
+            known[row] = True
+        return hashes[rows]
 
     @cached_property
-    def _simhash_of(self) -> dict[int, int]:
-        return {}
+    def _simhash_of(self) -> tuple[NDArray[np.uint64], Mask]:
+        """The hash of each memory, and whether it was computed; padding's -1 comes last."""
+        size = len(self.dataset.memories) + 1
+        known = np.zeros(size, dtype=bool)
+        known[-1] = True
+        return np.zeros(size, dtype=np.uint64), known
 
     def _foreign(self, rows: NDArray[np.int32]) -> Mask:
         """Memories outside the scope that the policy shows to each query."""

@@ -91,21 +91,24 @@ def rank(table: Candidates, config: Config) -> Rankings:
 
     trusted = scored & trust.allowed(table.trust, rag.include_trust_levels)
     filtered = scored & ~trusted
-    fate[filtered] = _NUMBER[Fate.TRUST_FILTERED]
+    np.copyto(fate, _NUMBER[Fate.TRUST_FILTERED], where=filtered)
     if rag.mmr.enabled:
         order = _diversified(table, order, final, trusted, weight=rag.mmr.lambda_)
 
     kept, deduped_by = _deduplicated(table, config, order, trusted)
     fate[trusted & ~kept] = _NUMBER[Fate.DEDUPED]
-    group = _grouped(kept, filtered, trusted)
+    # Numbers of one byte: the ranking, then what the trust filter took, then the doubles.
+    group = np.full(kept.shape, 3, dtype=np.int8)
+    for first, number in ((trusted, 2), (filtered, 1), (kept, 0)):
+        np.copyto(group, np.int8(number), where=first)
     order = _along(order, np.argsort(_along(group, order), axis=1, kind="stable"))
 
     inline, fitted = inject(table, config, order, kept, final)
     included = _back(fitted.included, order) | inline
     over = _back(fitted.over_budget, order)
-    fate[kept] = _NUMBER[Fate.BEYOND_MAX_RESULTS]
-    fate[over] = _NUMBER[Fate.OVER_BUDGET]
-    fate[included] = _NUMBER[Fate.INCLUDED]
+    np.copyto(fate, _NUMBER[Fate.BEYOND_MAX_RESULTS], where=kept)
+    np.copyto(fate, _NUMBER[Fate.OVER_BUDGET], where=over)
+    np.copyto(fate, _NUMBER[Fate.INCLUDED], where=included)
 
     return Rankings(
         table=table,
@@ -475,16 +478,40 @@ def inject(
         listed[:, 0] &= ~taken
     limit = np.full(len(order), rag.max_results if semantics.trim_to_max_results else kept.shape[1])
     limit -= inline.any(axis=1)
-    rows = _along(table.rows, order)
-    fitted = budget.fit(
-        table.facts.line_lengths(style_of(config), np.where(listed, rows, -1)),
+    # Survivors lead the list, so that without an overflow only its head can be injected; the
+    # whole list is looked at where a line that does not fit lets a later one in.
+    head = min(kept.shape[1], int(limit.max(initial=0)) + 1)
+    fitted = _fitted(table, config, order[:, :head], listed[:, :head], limit)
+    whole = [np.zeros(kept.shape, dtype=bool) for _ in range(2)]
+    whole[0][:, :head], whole[1][:, :head] = fitted.included, fitted.over_budget
+    chars = fitted.chars
+    again = np.flatnonzero(fitted.over_budget.any(axis=1) & listed[:, head:].any(axis=1))
+    if len(again):
+        rest = _fitted(table, config, order[again], listed[again], limit[again], queries=again)
+        whole[0][again], whole[1][again], chars[again] = rest
+    return inline, budget.Fitted(whole[0], whole[1], chars)
+
+
+def _fitted(
+    table: Candidates,
+    config: Config,
+    order: Order,
+    listed: Mask,
+    limit: NDArray[np.int64],
+    *,
+    queries: NDArray[np.intp] | None = None,
+) -> budget.Fitted:
+    """Fit some columns of some queries' lists; None: of all queries."""
+    held = table.rows if queries is None else table.rows[queries]
+    rows = np.where(listed, _along(held, order), -1)
+    return budget.fit(
+        table.facts.line_lengths(style_of(config), rows),
         listed,
-        header=present.length(present.HEADER, semantics.length_units),
+        header=present.length(present.HEADER, config.semantics.length_units),
         max_results=limit,
-        max_chars=rag.max_context_chars,
-        overflow=semantics.budget_overflow,
+        max_chars=config.rag.max_context_chars,
+        overflow=config.semantics.budget_overflow,
     )
-    return inline, fitted
 
 
 def style_of(config: Config) -> present.Style:
@@ -545,14 +572,6 @@ def _grown(plane: NDArray[_T], width: int, value: object) -> NDArray[_T]:
 def _grown_order(order: Order, width: int) -> Order:
     behind = np.arange(order.shape[1], width)
     return np.concatenate([order, np.broadcast_to(behind, (len(order), len(behind)))], axis=1)
-
-
-def _grouped(*members: Mask) -> NDArray[np.int8]:
-    """Number of the first mask that holds each candidate; their count where none does."""
-    group = np.full(members[0].shape, len(members), dtype=np.int8)
-    for number in range(len(members) - 1, -1, -1):
-        group[members[number]] = number
-    return group
 
 
 def _along(plane: NDArray[_T], order: Order) -> NDArray[_T]:

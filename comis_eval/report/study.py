@@ -219,6 +219,8 @@ def _checked(columns: Mapping[str, list[Any]], result: Result) -> Trials:
     }
     usable = np.array([state == "complete" for state in columns["state"]], dtype=bool)
     for objective in result.objectives:
+        if objective not in figures:
+            raise ValueError(f"has no figures of the objective {objective!r}")
         usable &= np.isfinite(figures[objective])
     feasible = columns.get("feasible", [True] * len(numbers))
     repeats = columns.get("duplicate_of", [None] * len(numbers))

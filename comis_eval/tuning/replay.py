@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from comis_eval.candidates import Candidates, Rankings
+from comis_eval.candidates import Candidates
 from comis_eval.config import Config
-from comis_eval.evaluation.inputs import Judge, objective_of
+from comis_eval.evaluation.inputs import Judge, Shown, objective_of
 from comis_eval.metrics import ALL, Inputs, Metric, means, parse, weights
 from comis_eval.metrics import Objective as Constants
 from comis_eval.pipelines.rank import rank
@@ -30,6 +30,9 @@ LATENCY = "latency_ms"
 
 MAX_NEW_SILENCE = 0.01
 """Share of answerable queries that a trial may leave without context beyond the current."""
+
+_CELLS = 80_000
+"""How many candidates are ranked at a time."""
 
 _INVERSION = "trust_inversion@5"
 
@@ -73,26 +76,50 @@ class Replay:
         Raises:
             CoverageError: If the configuration reaches outside the table.
         """
-        rankings, inputs = self.answered(config)
+        inputs, latencies = self.answered(config)
         values = {metric: metric(inputs) for metric in self.metrics}
         figures = {name: mean.value for name, mean in means(values, inputs)[ALL].items()}
-        figures[LATENCY] = modelled_latency(rankings)
-        per_query = modelled_latencies(rankings)
-        if self.objectives[0] != LATENCY:
-            per_query = values[self._metric(self.objectives[0])]
+        figures[LATENCY] = float(latencies.mean()) if len(latencies) else 0.0
+        first = self.objectives[0]
         return Scored(
             figures,
             tuple(figures[name] for name in self.objectives),
             self._constraints(figures, inputs),
-            per_query,
+            latencies if first == LATENCY else values[self._metric(first)],
         )
 
-    def answered(self, config: Config) -> tuple[Rankings, Inputs]:
-        """The rankings of a configuration and what metrics need to know of them."""
-        rankings = rank(self.table, config)
-        return rankings, self.judge.inputs(
-            rankings, self.constants, depth=self._depth, traced=False
+    def answered(self, config: Config) -> tuple[Inputs, NDArray[np.float64]]:
+        """What metrics need to know of a configuration's answers, and modelled latencies."""
+        parts, pools = [], []
+        for block in self._blocks:
+            rankings = rank(block, config)
+            parts.append(
+                Shown(
+                    rankings.ranked_rows(self._depth),
+                    rankings.context_rows(),
+                    rankings.context_chars,
+                )
+            )
+            pools.append(rankings.rerank_pool.sum(axis=1))
+        shown = Shown(
+            _stacked([part.ranking for part in parts]),
+            _stacked([part.context for part in parts]),
+            np.concatenate([part.context_chars for part in parts]),
         )
+        inputs = self.judge.shown_inputs(shown, self.table.facts, config, self.constants)
+        return inputs, modelled_latencies(np.concatenate(pools), config)
+
+    @cached_property
+    def _blocks(self) -> list[Candidates]:
+        """The table in parts whose arrays stay in the processor's cache: twice as fast."""
+        queries, width = self.table.rows.shape
+        step = max(1, _CELLS // max(width, 1))
+        if queries <= step:
+            return [self.table]
+        return [
+            self.table.subset(np.arange(start, min(start + step, queries)))
+            for start in range(0, queries, step)
+        ]
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
@@ -111,17 +138,17 @@ class Replay:
         name = self.objectives[0]
         if name == LATENCY:
             return np.full(len(self.table.queries), 1.0 / len(self.table.queries))
-        _, inputs = self._standing
+        inputs, _ = self._standing
         metric = self._metric(name)
         return weights(metric, metric(inputs), inputs)
 
     @cached_property
-    def _standing(self) -> tuple[Rankings, Inputs]:
+    def _standing(self) -> tuple[Inputs, NDArray[np.float64]]:
         return self.answered(self.current)
 
     @cached_property
     def _current_figures(self) -> Mapping[str, float]:
-        _, inputs = self._standing
+        inputs, _ = self._standing
         metric = self._metric(_INVERSION)
         return {_INVERSION: means({metric: metric(inputs)}, inputs)[ALL][_INVERSION].value}
 
@@ -136,7 +163,7 @@ class Replay:
     def _constraints(self, figures: Mapping[str, float], inputs: Inputs) -> dict[str, float]:
         standing = self._current_figures[_INVERSION]
         inversion = figures[_INVERSION] - standing
-        _, current = self._standing
+        current, _ = self._standing
         return {
             "policy_leak": figures["policy_leak"],
             "laundered": figures["laundered"],
@@ -148,17 +175,25 @@ class Replay:
         return next(metric for metric in self.metrics if metric.name == name)
 
 
-def modelled_latencies(rankings: Rankings) -> NDArray[np.float64]:
-    """What the cost model says a rerank takes, ms, shape (q,); 0 where none was attempted."""
-    pool = rankings.rerank_pool.sum(axis=1)
-    cost = rankings.config.harness.reranker
-    return np.where(pool > 0, cost.fixed_ms + cost.ms_per_candidate * pool, 0.0)
+def modelled_latencies(pools: NDArray[np.int64], config: Config) -> NDArray[np.float64]:
+    """What the cost model says a rerank takes, ms, shape (q,); 0 where none was attempted.
+
+    Args:
+        pools: How many memories of each query were put to the reranker, shape (q,).
+        config: Whose ``harness.reranker`` says what it costs.
+    """
+    cost = config.harness.reranker
+    return np.where(pools > 0, cost.fixed_ms + cost.ms_per_candidate * pools, 0.0)
 
 
-def modelled_latency(rankings: Rankings) -> float:
-    """Mean of the modelled latencies, ms; 0 for no queries."""
-    each = modelled_latencies(rankings)
-    return float(each.mean()) if len(each) else 0.0
+def _stacked(lists: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Lists of several widths as one array, padded with -1."""
+    width = max((part.shape[1] for part in lists), default=0)
+    padded = [
+        np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=-1) for part in lists
+    ]
+    stacked: NDArray[np.int32] = np.concatenate(padded)
+    return stacked
 
 
 def _silence(inputs: Inputs) -> float:

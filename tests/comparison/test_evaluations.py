@@ -148,7 +148,7 @@ DIFFERENT = {
         "1 only in the first .'q001', ....; 1 only in the second .'new␛'",
     ),
     "fewer queries": (evaluation({"hit@5": [1]}), "different queries: 1 only in the first"),
-    "another category": (evaluation({"hit@5": [1, 0]}, categories=["y", "x"]), "headline differs"),
+    "other headline categories": (with_settings(BASE, headline=["x"]), "headline differs: 'x, y'"),
     "an edited group": (replace(BASE, groups=("a", "b")), "query 'q000' is of group 'q000'"),
     "an edited category": (
         replace(BASE, categories=("y", "x")), "query 'q000' is of category 'x' in the first and",

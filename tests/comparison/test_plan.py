@@ -25,7 +25,7 @@ def test_by_hand() -> None:
     assert large.groups == needed_n(large.spread, 0.02) == 1786
     assert (found.typical, found.most, found.decided) == (994, 1786, 0)
     assert (found.n_queries, found.n_groups) == (100, 100)
-    assert small.detectable == pytest.approx(0.0287, abs=1e-4)
+    assert small.detectable == pytest.approx(2.8016 * 0.1005 / np.sqrt(98.08), abs=1e-5)
 
 
 def test_the_effect_plays_no_part() -> None:

@@ -81,9 +81,10 @@ def candidate(query_id: str, memory_id: str, place: int, **fields: Any) -> dict[
     """A row of a trace; what is not said moves nothing."""
     neutral = {
         "query_id": query_id, "memory_id": memory_id, "place": place, "fts_rank": place,
-        "fused": 1.0 / place, "fused_place": place, "rerank": "skipped", "rerank_reason": "disabled",
-        "in_pool": False, "reranker": None, "base": 1.0 / place, **dict.fromkeys(FACTORS, 1.0),
-        "final": 1.0 / place, "scored_place": place, "fate": "included", "deduped_by": None,
+        "fused": 1.0 / place, "fused_place": place, "rerank": "skipped",
+        "rerank_reason": "disabled", "in_pool": False, "reranker": None, "base": 1.0 / place,
+        **dict.fromkeys(FACTORS, 1.0), "final": 1.0 / place, "scored_place": place,
+        "fate": "included", "deduped_by": None,
     }  # fmt: skip
     return {**neutral, **fields}
 
@@ -108,7 +109,13 @@ def write_trace(rows: Sequence[Mapping[str, Any]], path: Path, **types: Any) -> 
 SPACE = [
     {"path": "rag.maxResults", "kind": "int", "low": 1, "high": 11},
     {"path": "rag.minScore", "kind": "float", "low": 0.01, "high": 1.0, "log": True},
-    {"path": "rag.rerank.enabled", "kind": "bool", "low": 0.0, "high": 0.0, "choices": [False, True]},
+    {
+        "path": "rag.rerank.enabled",
+        "kind": "bool",
+        "low": 0.0,
+        "high": 0.0,
+        "choices": [False, True],
+    },
 ]
 TRIALS: dict[str, list[Any]] = {
     "number": [0, 1, 2, 3, 4],

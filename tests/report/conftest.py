@@ -35,7 +35,7 @@ def first(dataset_folder, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def second(dataset_folder, tmp_path_factory) -> Path:
-    """Another one, in which freshness decides and one memory is enough."""
-    changes = {"rag.scoring.recency_alpha": 1.0, "rag.max_results": 1}
+    """Another one, in which one memory is enough, and what is configured may not pass."""
+    changes = {"rag.include_trust_levels": ("learned",), "rag.max_results": 1}
     changes |= {"harness.utility.k0": 5, "harness.utility.c0": 4000}
     return measure(dataset_folder, tmp_path_factory.mktemp("second") / "second.json", **changes)

@@ -58,7 +58,12 @@ def test_bounds_hold_every_value(values):
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [([0.12, 0.87], (0.0, 1.0)), ([0.3, nan], (0.26, 0.34)), ([], (0.0, 1.0)), ([0.0], (-1e-6, 1e-6))],
+    [
+        ([0.12, 0.87], (0.0, 1.0)),
+        ([0.3, nan], (0.26, 0.34)),
+        ([], (0.0, 1.0)),
+        ([0.0], (-1e-6, 1e-6)),
+    ],
 )
 def test_bounds_are_round(values, expected):
     assert around(values) == pytest.approx(expected)

@@ -38,7 +38,7 @@ def test_svg_is_well_formed_and_holds_text_as_text(standalone):
     names = {element.tag.rpartition("}")[2] for element in root.iter()}
     assert names == {
         "svg", "title", "desc", "line", "polyline", "rect", "circle", "polygon", "text",
-    } - (set() if standalone else set())  # fmt: skip
+    }  # fmt: skip
     assert "<script" not in traced
     assert "style=" not in traced
     assert "\x1b" not in traced
@@ -64,7 +64,9 @@ def test_a_notebook_shows_a_drawing_of_its_own():
 
 
 def _written(tmp_path, **fields):
-    measured = evaluation({"ndcg@10": [0.2, 0.4, 0.6, NAN]}, references={"fts": {"ndcg@10": 0.3}}, **fields)
+    measured = evaluation(
+        {"ndcg@10": [0.2, 0.4, 0.6, NAN]}, references={"fts": {"ndcg@10": 0.3}}, **fields
+    )
     write_evaluation(measured, tmp_path / "a.json")
     return tmp_path / "a.json"
 
@@ -74,7 +76,9 @@ def test_an_evaluation_has_a_file_a_figure_twice(tmp_path):
     path = _written(tmp_path, trace=write_trace(rows, tmp_path / "a.trace.parquet"))
     written = save_figures("evaluation", path, tmp_path / "figures")
     names = ["categories", "factors", "headline", "lanes"]
-    assert [file.name for file in written] == [f"{n}.{kind}" for n in names for kind in ("png", "svg")]
+    assert [file.name for file in written] == [
+        f"{n}.{kind}" for n in names for kind in ("png", "svg")
+    ]
     assert "memory-recall" in (tmp_path / "figures" / "headline.svg").read_text("utf-8")
 
 
@@ -103,7 +107,9 @@ def test_a_study_that_measured_nothing_has_no_figures(tmp_path):
     assert save_figures("study", folder, tmp_path / "figures") == []
 
 
-@pytest.mark.parametrize(("kind", "message"), [("study", "need a study"), ("evaluation", "need an")])
+@pytest.mark.parametrize(
+    ("kind", "message"), [("study", "need a study"), ("evaluation", "need an")]
+)
 def test_the_other_kind_of_source_is_refused(kind, message, tmp_path):
     with pytest.raises(EvaluationError, match=message):
         save_figures(kind, object(), tmp_path)
