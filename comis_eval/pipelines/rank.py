@@ -55,6 +55,22 @@ class Fused(NamedTuple):
     searched: Mask
 
 
+class Injected(NamedTuple):
+    """What is put into the prompt.
+
+    Attributes:
+        inline: Who goes beside the user message.
+        section: Who goes into the section.
+        over_budget: Who did not fit.
+        chars: Length of the section, shape (q,); 0 when nothing fits.
+    """
+
+    inline: Mask
+    section: Mask
+    over_budget: Mask
+    chars: NDArray[np.int64]
+
+
 def rank(table: Candidates, config: Config) -> Rankings:
     """Run fuse, rerank, score, trust, dedup and budget over the table.
 
@@ -103,9 +119,8 @@ def rank(table: Candidates, config: Config) -> Rankings:
         np.copyto(group, np.int8(number), where=first)
     order = _along(order, np.argsort(_along(group, order), axis=1, kind="stable"))
 
-    inline, fitted = inject(table, config, order, kept, final)
-    included = _back(fitted.included, order) | inline
-    over = _back(fitted.over_budget, order)
+    inline, section, over, chars = inject(table, config, order, kept, final)
+    included = section | inline
     np.copyto(fate, _NUMBER[Fate.BEYOND_MAX_RESULTS], where=kept)
     np.copyto(fate, _NUMBER[Fate.OVER_BUDGET], where=over)
     np.copyto(fate, _NUMBER[Fate.INCLUDED], where=included)
@@ -129,7 +144,7 @@ def rank(table: Candidates, config: Config) -> Rankings:
         rerank_reason=reranked.reason,
         included=included,
         inline=inline,
-        context_chars=fitted.chars + _line_lengths(table, config, np.where(inline, table.rows, -1)),
+        context_chars=chars + _line_lengths(table, config, np.where(inline, table.rows, -1)),
         presence={
             "search": fused.found,
             "fuse": fused.alive,
@@ -459,50 +474,59 @@ def _deduplicated(
     return kept, by
 
 
-def inject(
-    table: Candidates, config: Config, order: Order, kept: Mask, final: Floats
-) -> tuple[Mask, budget.Fitted]:
-    """Who goes beside the user message (column space), and the section (list space).
+def inject(table: Candidates, config: Config, order: Order, kept: Mask, final: Floats) -> Injected:
+    """Decide what goes beside the user message and what into the section.
 
     The first of the list goes inline when its boosted score reaches ``inlineMinScore``; it
     then leaves the section, which has the whole budget for the others.
+
+    Args:
+        table: The candidates.
+        config: Budget and switches.
+        order: Columns of the list; those that are kept lead it.
+        kept: Who is in the list.
+        final: Boosted scores.
     """
     rag, semantics = config.rag, config.semantics
-    listed = _along(kept, order)
+    queries, width = kept.shape
     inline = np.zeros(kept.shape, dtype=bool)
-    if semantics.inline_min_score is not None and kept.shape[1]:
-        top = order[:, 0]
-        every = np.arange(len(order))
-        taken = listed[:, 0] & (final[every, top] >= semantics.inline_min_score)
+    if semantics.inline_min_score is not None and width:
+        top, every = order[:, 0], np.arange(queries)
+        taken = kept[every, top] & (final[every, top] >= semantics.inline_min_score)
         inline[every[taken], top[taken]] = True
-        listed[:, 0] &= ~taken
-    limit = np.full(len(order), rag.max_results if semantics.trim_to_max_results else kept.shape[1])
+    limit = np.full(queries, rag.max_results if semantics.trim_to_max_results else width)
     limit -= inline.any(axis=1)
-    # Survivors lead the list, so that without an overflow only its head can be injected; the
-    # whole list is looked at where a line that does not fit lets a later one in.
-    head = min(kept.shape[1], int(limit.max(initial=0)) + 1)
-    fitted = _fitted(table, config, order[:, :head], listed[:, :head], limit)
-    whole = [np.zeros(kept.shape, dtype=bool) for _ in range(2)]
-    whole[0][:, :head], whole[1][:, :head] = fitted.included, fitted.over_budget
+    section, over = np.zeros(kept.shape, dtype=bool), np.zeros(kept.shape, dtype=bool)
+    # Without an overflow only the head of a list can be injected; the whole of it is looked
+    # at where a line that does not fit may let a later one in.
+    head = min(width, int(limit.max(initial=0)) + 1)
+    fitted = _fitted(table, config, order[:, :head], kept & ~inline, limit, None)
+    for plane, part in ((section, fitted.included), (over, fitted.over_budget)):
+        plane.put(_flat(order[:, :head], width), part)
     chars = fitted.chars
-    again = np.flatnonzero(fitted.over_budget.any(axis=1) & listed[:, head:].any(axis=1))
-    if len(again):
-        rest = _fitted(table, config, order[again], listed[again], limit[again], queries=again)
-        whole[0][again], whole[1][again], chars[again] = rest
-    return inline, budget.Fitted(whole[0], whole[1], chars)
+    again = np.flatnonzero(fitted.over_budget.any(axis=1))
+    if len(again) and head < width:
+        whole = order[again]
+        rest = _fitted(table, config, whole, (kept & ~inline)[again], limit[again], again)
+        section[again], over[again] = (
+            _back(rest.included, whole),
+            _back(rest.over_budget, whole),
+        )
+        chars[again] = rest.chars
+    return Injected(inline, section, over, chars)
 
 
 def _fitted(
     table: Candidates,
     config: Config,
     order: Order,
-    listed: Mask,
+    kept: Mask,
     limit: NDArray[np.int64],
-    *,
-    queries: NDArray[np.intp] | None = None,
+    queries: NDArray[np.intp] | None,
 ) -> budget.Fitted:
-    """Fit some columns of some queries' lists; None: of all queries."""
+    """Fit some columns of some queries' lists, in list space; None: of all queries."""
     held = table.rows if queries is None else table.rows[queries]
+    listed = _along(kept, order)
     rows = np.where(listed, _along(held, order), -1)
     return budget.fit(
         table.facts.line_lengths(style_of(config), rows),

@@ -79,6 +79,6 @@ def data_block(ident: str, value: Any) -> Html:
     surrogates among it.
     """
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    for character in "":
+    for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Html(f'<script type="application/json" id="{html(ident)}">{text}</script>')

@@ -172,8 +172,10 @@ class _Crew:
     def start(self) -> None:
         """Start the processes."""
         for number in range(1, self._n + 1):
-            said = tempfile.TemporaryFile()
-            process = subprocess.Popen(WORKER_COMMAND, stdin=subprocess.PIPE, stderr=said)
+            said = tempfile.TemporaryFile()  # noqa: SIM115  closed when the worker has ended
+            process = subprocess.Popen(  # noqa: S603  our own module
+                WORKER_COMMAND, stdin=subprocess.PIPE, stderr=said
+            )
             self._running[number] = process, said
             if process.stdin is not None:
                 with suppress(BrokenPipeError), process.stdin:  # its error tells why

@@ -53,6 +53,11 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: Evaluatio
     return folder
 
 
+def refused(said: str, reference) -> None:
+    with pytest.raises(EvaluationError, match=said), reference:
+        pass
+
+
 def at(ref: str = "main", *, policy: Path | None = POLICY, dataset: Path = DATASET):
     return at_reference(ref, baseline=BASELINE, policy=policy, dataset=dataset)
 
@@ -122,8 +127,7 @@ def test_a_commit_without_baseline_or_policy_is_refused(repository):
     new = at_reference(
         "main", baseline=BASELINE.with_name("new.json"), policy=None, dataset=DATASET
     )
-    with pytest.raises(EvaluationError, match=r"holds no experiments/baselines/new\.json; "), new:
-        pass
+    refused(r"holds no experiments/baselines/new\.json; ", new)
     with (
         pytest.raises(EvaluationError, match=r"holds no other\.yaml; the policy must be there"),
         at(policy=Path("other.yaml")),
@@ -144,8 +148,7 @@ def test_what_is_no_commit_is_refused(repository, ref):
 def test_a_history_without_a_common_commit_is_refused(repository):
     git(repository, "checkout", "-q", "--orphan", "alone")
     commit(repository, "no parents")
-    with pytest.raises(EvaluationError, match="fetch-depth: 0"), at():
-        pass
+    refused("fetch-depth: 0", at())
 
 
 def test_a_path_outside_and_a_folder_without_git_are_refused(repository, tmp_path, monkeypatch):
@@ -158,8 +161,7 @@ def test_a_path_outside_and_a_folder_without_git_are_refused(repository, tmp_pat
     bare.mkdir()
     monkeypatch.chdir(bare)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    with pytest.raises(EvaluationError, match=r"git rev-parse: .*not a git repository"), at():
-        pass
+    refused(r"git rev-parse: .*not a git repository", at())
 
 
 def test_a_link_in_the_commit_is_refused_and_one_of_the_change_is_not_followed(repository):

@@ -29,8 +29,8 @@ def test_golden_injector(case: dict[str, Any]) -> None:
     )
     order = np.arange(len(memories))[None, :]
     final = np.array([[result["score"] for result in given["results"]]], dtype=np.float64)
-    inline, fitted = inject(table, config, order, np.ones_like(order, dtype=bool), final)
+    put = inject(table, config, order, np.ones_like(order, dtype=bool), final)
 
-    assert inline.any() == case["expected"]["inline"]
-    assert not inline[:, 1:].any(), "only the first of the list may go inline"
-    assert [int(n) for n in fitted.chars if n] == case["expected"]["section_lengths_utf16"]
+    assert put.inline.any() == case["expected"]["inline"]
+    assert not put.inline[:, 1:].any(), "only the first of the list may go inline"
+    assert [int(n) for n in put.chars if n] == case["expected"]["section_lengths_utf16"]

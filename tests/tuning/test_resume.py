@@ -288,7 +288,6 @@ def test_another_current_configuration_is_another_study(journal):
 
 def test_a_study_of_somebody_else_is_refused(tmp_path):
     url = f"sqlite:///{tmp_path / 's.db'}"
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
     with opened(url) as storage:
         optuna.create_study(storage=storage, study_name="study").optimize(lambda t: 0.0, 1)
     with pytest.raises(StudyError, match="was not made by comis-eval"):
@@ -307,8 +306,7 @@ def test_a_trial_of_somebody_else_is_refused(tmp_path):
 
 def test_a_study_whose_making_was_interrupted_is_made_whole(tmp_path, monkeypatch):
     monkeypatch.setattr("comis_eval.tuning.storage._CREATION", 0.1)
-    url = f"sqlite:///{tmp_path / 's.db'}"
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    url = f"journal:{tmp_path / 's.log'}"
     with opened(url) as storage:
         optuna.create_study(storage=storage, study_name="study", direction="maximize")
     assert plain(go({"storage": url}, trials=6, resume=True)) == plain(go(None, trials=6))
@@ -359,7 +357,7 @@ def test_a_damaged_file_of_optunas_is_refused(tmp_path):
 
 
 def test_an_abandoned_trial_waits_again_with_its_number_and_point(tmp_path):
-    with opened(f"sqlite:///{tmp_path / 's.db'}") as storage:
+    with opened(f"journal:{tmp_path / 's.log'}") as storage:
         study = optuna.create_study(storage=storage, study_name="study")
         trial = study.ask()
         asked = trial.suggest_float("x", 0, 1)
