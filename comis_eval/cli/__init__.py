@@ -5,8 +5,6 @@ that is asked for is imported, so that ``comis-eval --help`` costs little. To ad
 the file, name its click command ``command``, and give it a line in ``COMMANDS``.
 """
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 import importlib
@@ -44,6 +42,7 @@ COMMANDS = {
     "compare": Entry("compare", "Compare evaluations of the same queries with the first of them."),
     "plan": Entry("plan", "Say how many queries would show a loss of the margin."),
     "sweep": Entry("sweep", "Search the knobs and confirm what was found on unseen queries."),
+    "report": Entry("report", "Write a report of an evaluation, of two, or of a sweep."),
     "validate": Entry("validate", "Check a dataset folder and report every fault in it."),
     "import": Entry("importing", "Turn a file of another format into a dataset folder."),
     "config": Entry("config", "Show, check or export a configuration."),

@@ -1,7 +1,5 @@
 """``comis-eval ablate``: what each switch, lane and boost is worth, one at a time."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 import json

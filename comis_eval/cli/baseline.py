@@ -1,7 +1,5 @@
 """``comis-eval baseline``: what later evaluations are held against."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 from pathlib import Path

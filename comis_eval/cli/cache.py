@@ -1,7 +1,5 @@
 """``comis-eval cache``: what is kept on disk so that nothing is embedded twice."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 import re

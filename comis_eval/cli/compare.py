@@ -1,7 +1,5 @@
 """``comis-eval compare``: how far evaluations differ, and whether by more than chance."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``comis-eval config``: what a configuration says, and whether it can be used."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 import json

@@ -1,7 +1,5 @@
 """``comis-eval diff``: what changes between two configurations, without labels."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 import json

@@ -3,8 +3,6 @@
 Nothing that could be missing is imported at the top: the doctor must come when it is.
 """
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 import importlib

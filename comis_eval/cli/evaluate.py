@@ -1,7 +1,5 @@
 """``comis-eval evaluate``: a configuration's figures on a labelled query set."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 import time

@@ -1,7 +1,5 @@
 """``comis-eval gate``: may the candidate take the baseline's place?"""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

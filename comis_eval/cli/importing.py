@@ -1,7 +1,5 @@
 """``comis-eval import``: from a file of another format to a dataset folder."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 from pathlib import Path

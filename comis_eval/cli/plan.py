@@ -1,7 +1,5 @@
 """``comis-eval plan``: how many queries would decide."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 from dataclasses import asdict

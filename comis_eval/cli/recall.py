@@ -1,7 +1,5 @@
 """``comis-eval recall``: one query, every stage of the way, and why each memory is in or out."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 from collections import Counter

@@ -1,7 +1,5 @@
 """``comis-eval report``: one HTML file that people read."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 from pathlib import Path

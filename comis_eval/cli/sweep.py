@@ -1,7 +1,5 @@
 """``comis-eval sweep``: search the knobs, and confirm what was found on unseen queries."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 import time

@@ -1,7 +1,5 @@
 """``comis-eval validate``: every fault of a dataset folder, by file and line."""
 
-# ruff: noqa: D301  (click's \b must be the character itself)
-
 from __future__ import annotations
 
 from typing import Any

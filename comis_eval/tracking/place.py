@@ -69,6 +69,11 @@ def place_of(uri: str | None, *, artifact_root: Path | None = None) -> Place:
     sqlite = _SQLITE.fullmatch(uri)
     if sqlite and sqlite["file"].split("/")[-1] not in ("", ":memory:"):
         database = Path(sqlite["file"]).absolute()
+        if "%" in str(database):
+            raise ConfigError(
+                f"{database}: MLflow reads % in a path as the start of a code in one place and "
+                "as itself in another; name a file without % in its path"
+            )
         root = artifact_root or database.parent / "mlartifacts"
         return Place(f"sqlite:///{database}", root.absolute(), database)
     if _POSTGRES.match(uri):
@@ -103,7 +108,9 @@ def dashboard_command(uri: str | None) -> str:
         "--default-artifact-root", str(place.artifact_root), "--host", "127.0.0.1",
         "--port", "5000",
     ]  # fmt: skip
-    return f"MLFLOW_DISABLE_TELEMETRY=true {shlex.join(words)}"
+    # the server's workers for jobs, four processes, serve nothing that is shown here
+    settings = "MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false"
+    return f"{settings} {shlex.join(words)}"
 
 
 def _is_server(uri: str) -> bool:

@@ -38,7 +38,7 @@ def stored(rankings, folder: Path) -> tuple[Evaluation, Path]:
     return replace(made, trace={"file": path.name, "sha256": sha256}), folder / "e.json"
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(dataset=strategies.datasets(), one=strategies.configs(), two=strategies.configs())
 def test_it_tells_what_the_ranking_tells(dataset: Dataset, one: Config, two: Config) -> None:
     both = [rank(pipeline(dataset, c).candidates(dataset.queries), c) for c in (one, two)]

@@ -1,6 +1,7 @@
 """Against real servers: MLflow's own, its pages, and PostgreSQL."""
 
 import json
+import os
 import shlex
 import shutil
 import socket
@@ -28,11 +29,15 @@ def free_port():
 
 
 @contextmanager
-def server(words, log):
+def server(words, log, settings=()):
     """A server until the block ends; its address."""
+    settings = dict(setting.split("=") for setting in settings)
+    settings["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     port = str(free_port())
     with log.open("wb") as output:
-        process = subprocess.Popen([*words, "--port", port], stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [*words, "--port", port], stdout=output, stderr=output, env={**os.environ, **settings}
+        )
     address = f"http://127.0.0.1:{port}"
     try:
         end = time.monotonic() + SECONDS
@@ -84,10 +89,9 @@ def test_a_sweep_is_logged_to_a_server_and_resumed(template, mlflow, tmp_path):
 def test_the_printed_command_shows_the_runs_and_their_files(tracker, tmp_path):
     (tmp_path / "rag.yaml").write_text("rag: {}")
     logged = tracker.log_sweep(sweep(artifacts={"rag.yaml": tmp_path / "rag.yaml"}), [run(0)])
-    setting, *words = shlex.split(dashboard_command(tracker.place.uri))
-    assert setting == "MLFLOW_DISABLE_TELEMETRY=true"
+    first, second, *words = shlex.split(dashboard_command(tracker.place.uri))
     assert words[-2:] == ["--port", "5000"]
-    with server(words[:-2], tmp_path / "log") as address:
+    with server(words[:-2], tmp_path / "log", (first, second)) as address:
         page = f"{address}/get-artifact?path=rag.yaml&run_uuid={logged.run_id}"
         with urllib.request.urlopen(page) as answer:  # noqa: S310
             assert answer.read() == b"rag: {}"
