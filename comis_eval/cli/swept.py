@@ -101,7 +101,7 @@ def _show_held_out(result: SweepResult, out: Console) -> None:
         else "every query, answered by a search that never saw it"
     )
     line(out, f"Held out: {how}", "bold")
-    line(out, f"{name} {found.mean:+.4f} [{found.low:+.4f}, {found.high:+.4f}] (95%), "
+    line(out, f"gain in {name} {found.mean:+.4f} [{found.low:+.4f}, {found.high:+.4f}] (95%), "
               f"p {found.p:.4f}, t {found.p_t:.4f}{'' if found.agree else ' (they disagree)'}, "
               f"{found.n_queries} queries in {found.n_groups} groups")  # fmt: skip
     decided = found.queries_for_margin

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -26,6 +26,8 @@ from comis_eval.tuning.sweep import SweepResult
 
 STUDIES = Path("experiments") / "studies"
 RESULT, TRIALS, RAG = "result.json", "trials.parquet", "rag.yaml"
+PARAMS = "params"
+"""Column of a trial's point as JSON: only it tells a knob that is null from one not asked for."""
 FORMAT = 1
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -125,13 +127,19 @@ def rag_fragment(result: SweepResult, config: Config) -> str:
     elif looked is not None:
         found = looked.comparison
         lines.append(
-            f"{result.study.objectives[0].name} {found.mean:+.4f} "
+            f"gain in {result.study.objectives[0].name} {found.mean:+.4f} "
             f"[{found.low:+.4f}, {found.high:+.4f}] on {found.n_queries} held-out queries"
         )
-    what_ifs = [path for path in not_exportable(config) if path.startswith("harness.fusion")]
-    if what_ifs:
-        lines.append(f"not exportable, the product has no such setting: {', '.join(what_ifs)}")
-    return dump_rag(config, comments=lines)
+    searched = [knob.path for knob in result.study.task.space.knobs]
+    return dump_rag(config, comments=[*lines, *_left_out(config, searched)])
+
+
+def _left_out(config: Config, searched: Sequence[str]) -> list[str]:
+    """A line on the searched settings of a configuration that the product does not have."""
+    what_ifs = [path for path in not_exportable(config) if path in searched]
+    if not what_ifs:
+        return []
+    return [f"not exportable, the product has no such setting: {', '.join(what_ifs)}"]
 
 
 def read_result(folder: Path) -> dict[str, Any]:
@@ -171,15 +179,15 @@ def exported(study: str, trial: int | None = None) -> str:
     import pyarrow.parquet as pq
 
     paths = [knob["path"] for knob in told["space"]]
-    rows = pq.read_table(folder / TRIALS, columns=["number", *paths]).to_pylist()
+    rows = pq.read_table(folder / TRIALS, columns=["number", PARAMS]).to_pylist()
     row = next((row for row in rows if row["number"] == trial), None)
     if row is None:
         raise StudyError(f"{folder}: there is no trial {trial}; there are 0 to {len(rows) - 1}")
-    values = {path: row[path] for path in paths if row[path] is not None}
     config = Config.model_validate(told["current"])
     if trial > 0:
-        config = config.evolve(**values)
-    return dump_rag(config, comments=[f"study {told['study']}, trial {trial}: not confirmed"])
+        config = config.evolve(**json.loads(row[PARAMS]))
+    lines = [f"study {told['study']}, trial {trial}: not confirmed", *_left_out(config, paths)]
+    return dump_rag(config, comments=lines)
 
 
 def _trial(result: SweepResult, number: int) -> dict[str, Any]:
@@ -209,6 +217,7 @@ def _write_trials(result: SweepResult, path: Path) -> None:
         "feasible": [record.feasible for record in study.trials],
         "ms": [record.ms for record in study.trials],
         "reason": [record.reason for record in study.trials],
+        PARAMS: [json.dumps(dict(record.params)) for record in study.trials],
     }
     for knob in study.task.space.knobs:
         columns[knob.path] = [record.params.get(knob.path) for record in study.trials]

@@ -45,7 +45,7 @@ def openings(path: Path, fingerprint: str) -> list[Opening]:
     if not path.is_file():
         return []
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             opening = Opening(**json.loads(line))
         except (ValueError, TypeError) as error:

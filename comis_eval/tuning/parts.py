@@ -55,7 +55,11 @@ def coverage_of(space: Space, current: Config) -> Coverage:
     paths = {knob.path: knob for knob in space.knobs}
 
     def most(path: str, now: int) -> int:
-        return max(int(paths[path].high), now) if path in paths else now
+        if path not in paths:
+            return now
+        knob = paths[path]
+        numbers = [value for value in knob.choices if isinstance(value, int)]
+        return max(int(knob.high), now, *numbers)
 
     rag = current.rag
     rerank = rag.rerank.enabled or "rag.rerank.enabled" in paths

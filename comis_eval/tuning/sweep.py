@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from comis_eval.config import Config, config_hash
 from comis_eval.datasets import Dataset, load_dataset
 from comis_eval.evaluation import evaluate
-from comis_eval.evaluation.inputs import Judge
+from comis_eval.evaluation.inputs import Judge, objective_of
 from comis_eval.evaluation.measure import check_serves
 from comis_eval.metrics import ALL, leaks, means, parse
 from comis_eval.pipelines.rank import rank
@@ -167,8 +167,7 @@ def sweep(
     plan = plan or SweepPlan(name=dataset.name)
     retriever = retriever or Retriever(dataset, progress=stage)
     check_serves(retriever, dataset, current)
-    space = plan.space or default_space(dataset, current, freeze_trust=plan.freeze_trust)
-    space.check(current)
+    space = checked(plan, dataset, current)
     table = retriever.covering(dataset.queries, current, coverage_of(space, current))
     bench = Bench(dataset, table, current, plan.objectives)
     parts = parts_of(dataset, plan.seed)
@@ -187,8 +186,9 @@ def sweep(
         study_name=plan.name,
         fingerprint=given,
     )
-    if plan.workers > 1:
-        study = run_workers(_spec(plan, dataset, current, given), plan.workers, progress=progress)
+    if plan.workers > 1 and plan.trials > 0:
+        spec = _spec(plan, dataset, current, given, retriever)
+        study = run_workers(spec, plan.workers, progress=progress)
     else:
         in_folder = plan.storage is None and plan.folder is not None
         study = search(
@@ -222,8 +222,11 @@ def sweep(
         return made(choice=None, held_out=None, decision=Decision("keep current", (words,)))
 
     choice = chosen(bench, study, parts, plan.seed)
+    winner = study.config(choice.number)
+    changed = config_hash(winner) != config_hash(current)
     looked = None
-    if plan.confirm:
+    # A test split is not opened to hear that the current configuration equals itself.
+    if plan.confirm and (changed or parts is None):
 
         def again(replay: Replay, fold: int) -> StudyResult:
             if stage is not None:
@@ -246,8 +249,6 @@ def sweep(
             opened_before=_opened_before(plan, dataset),
             search_again=again,
         )
-    winner = study.config(choice.number)
-    changed = config_hash(winner) != config_hash(current)
     leaked, judged, unjudged = _everywhere(bench, winner)
     if looked is None and changed:
         decision = Decision("keep current", ("nothing was confirmed on held-out queries",))
@@ -273,31 +274,72 @@ def sweep(
     )
 
 
+def checked(plan: SweepPlan, dataset: Dataset, current: Config) -> Space:
+    """The space of a sweep, once nothing is left that could stop it before its first trial.
+
+    Raises:
+        ConfigError: If a knob does nothing.
+        StudyError: If the plan cannot be carried out on this dataset.
+    """
+    space = plan.space or default_space(dataset, current, freeze_trust=plan.freeze_trust)
+    space.check(current)
+    if plan.trials < 1 and not plan.resume:
+        raise StudyError(f"a study needs at least one trial, got {plan.trials}")
+    if plan.workers > 1 and plan.storage is None:
+        raise StudyError(
+            "--workers needs a study that several processes can write: give --storage "
+            "journal:FILE or --storage postgresql+psycopg://..."
+        )
+    if plan.workers > 1 and (dataset.folder is None or (plan.space and plan.space_file is None)):
+        raise StudyError("--workers needs a dataset folder, and a space that is read from a file")
+    confirms = plan.confirm and len(plan.objectives) == 1
+    groups = {query.group or query.id for query in dataset.queries}
+    if confirms and parts_of(dataset, plan.seed) is None and len(groups) < 2:
+        raise StudyError(
+            f"{dataset.name}: all queries are of one group, so none can be held out; add "
+            "others, or say --no-confirm"
+        )
+    return space
+
+
 def task_of(
     dataset: str,
+    fingerprint: str,
     config: Mapping[str, Any],
     objectives: Sequence[str],
     seed: int,
     space: str | None,
     freeze_trust: bool,
+    cache: str | None,
 ) -> Task:
     """What a worker process searches, from what its parent told it in JSON.
 
     Args:
         dataset: The folder.
+        fingerprint: Of the dataset that the parent has.
         config: The current configuration, as a file has it.
         objectives: By name.
         seed: Of the splits.
         space: The file of the space; None: the default one.
         freeze_trust: Leave trustAlpha out of the default space.
+        cache: Folder of what is kept on disk; None keeps nothing.
+
+    Raises:
+        StudyError: If the folder holds another dataset.
     """
     labelled, current = load_dataset(dataset), Config.model_validate(config)
+    if labelled.fingerprint != fingerprint:
+        raise StudyError(
+            f"{dataset}: holds {labelled.fingerprint[:12]}, the sweep is on {fingerprint[:12]}; "
+            "several workers read the folder, so it must hold all that is swept and no more"
+        )
     searched = (
         default_space(labelled, current, freeze_trust=freeze_trust)
         if space is None
         else Space.load(Path(space))
     )
-    table = Retriever(labelled).covering(labelled.queries, current, coverage_of(searched, current))
+    retriever = Retriever(labelled, cache=None if cache is None else Path(cache))
+    table = retriever.covering(labelled.queries, current, coverage_of(searched, current))
     parts = parts_of(labelled, seed)
     bench = Bench(labelled, table, current, tuple(objectives))
     tune = bench.replay(None if parts is None else parts["tune"])
@@ -305,16 +347,17 @@ def task_of(
 
 
 def _spec(
-    plan: SweepPlan, dataset: Dataset, current: Config, given: Mapping[str, Any]
+    plan: SweepPlan,
+    dataset: Dataset,
+    current: Config,
+    given: Mapping[str, Any],
+    retriever: Retriever,
 ) -> WorkerSpec:
-    """The work of several processes, as JSON has it."""
-    if plan.storage is None:
-        raise StudyError(
-            "--workers needs a study that several processes can write: give --storage "
-            "journal:FILE or --storage postgresql+psycopg://..."
-        )
-    if dataset.folder is None or (plan.space is not None and plan.space_file is None):
-        raise StudyError("--workers needs a dataset folder, and a space that is read from a file")
+    """The work of several processes, as JSON has it; :func:`checked` saw that it can be."""
+    if plan.storage is None or dataset.folder is None:
+        raise StudyError("--workers needs --storage, and a dataset folder")
+    if retriever.embedder is not None or retriever.reranker is not None:
+        raise StudyError("workers load their own models; leave out the retriever's, or --workers")
     return WorkerSpec(
         plan.storage,
         Plan(plan.name, plan.seed, plan.sampler, given),
@@ -322,11 +365,13 @@ def _spec(
         "comis_eval.tuning.sweep:task_of",
         {
             "dataset": str(dataset.folder.resolve()),
+            "fingerprint": dataset.fingerprint,
             "config": current.to_tree(),
             "objectives": list(plan.objectives),
             "seed": plan.seed,
             "space": None if plan.space_file is None else str(plan.space_file.resolve()),
             "freeze_trust": plan.freeze_trust,
+            "cache": None if retriever.cache is None else str(retriever.cache.absolute()),
         },
     )
 
@@ -366,8 +411,8 @@ def _beside(
 ) -> dict[str, dict[str, float]]:
     """Figures of current, winner and the reference rows on the whole dataset."""
     names = ("utility", "ndcg@10", "recall@5", "hit@5", "context_chars")
-    constants = {"harness.utility.k0": current.rag.max_results}
-    constants |= {"harness.utility.c0": current.rag.max_context_chars}
+    objective = objective_of(current)
+    constants = {"harness.utility.k0": objective.k0, "harness.utility.c0": objective.c0}
     standing = evaluate(dataset, current, metrics=names, retriever=retriever)
     chosen_ = evaluate(
         dataset,
@@ -403,7 +448,7 @@ def _opened_before(plan: SweepPlan, dataset: Dataset) -> int:
     if plan.ledger is None:
         return 0
     known = ledger.openings(plan.ledger, dataset.fingerprint)
-    return sum(opening.study != plan.name for opening in known)
+    return sum((o.study, o.seed) != (plan.name, plan.seed) for o in known)
 
 
 def _write_down(plan: SweepPlan, dataset: Dataset, looked: HeldOut, decision: Decision) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from collections.abc import Mapping
@@ -70,8 +71,15 @@ def parent_of(
         started_ms: When it began, ms since 1970.
         result: What came of it.
         artifacts: Files to upload, by their path in MLflow.
+
+    The run's key depends on all that its trials depend on, not on how many there are: a
+    sweep that goes on adds to its run, another one of the same name has a run of its own.
     """
-    identity = f"{plan.name}\n{dataset.fingerprint}\n{config_hash(current)}\n{plan.seed}"
+    space = "default" if plan.space is None else plan.space.fingerprint
+    identity = [
+        plan.name, dataset.fingerprint, config_hash(current), plan.seed, plan.sampler,
+        list(plan.objectives), space, plan.freeze_trust,
+    ]  # fmt: skip
     metrics: dict[str, float | None] = {}
     tags = _tags(current)
     if result is not None:
@@ -93,7 +101,7 @@ def parent_of(
         dataset=_dataset(dataset),
         started_ms=started_ms,
         ended_ms=None if result is None else round(time.time() * 1000),
-        key=sha256_text(identity),
+        key=sha256_text(json.dumps(identity)),
         params={
             "sampler": plan.sampler,
             "seed": plan.seed,
@@ -104,7 +112,7 @@ def parent_of(
         tags=tags,
         commit=git_commit(),
         artifacts=artifacts or {},
-        resume=f"comis-eval sweep DATASET --study {plan.name} --resume --trials 0",
+        resume=f"the same command with --study {plan.name} --resume --trials 0",
     )
 
 
@@ -134,12 +142,21 @@ def single(evaluation: Evaluation, dataset: Dataset, config: Config, *, started_
 
 
 def git_commit() -> str | None:
-    """The commit of the code that runs, None outside of a checkout."""
-    here = Path(__file__).resolve().parent
+    """The commit of the code that runs, None where git does not keep this very file.
+
+    Installed below somebody's project, the project's commit would say nothing of this code.
+    """
+    here = Path(__file__).resolve()
+    if _git(here.parent, "ls-files", "--error-unmatch", here.name) is None:
+        return None
+    return _git(here.parent, "rev-parse", "HEAD")
+
+
+def _git(folder: Path, *words: str) -> str | None:
     try:
-        told = subprocess.run(
-            ["git", "rev-parse", "HEAD"],  # noqa: S607  (git is where the user has it)
-            cwd=here,
+        told = subprocess.run(  # noqa: S603
+            ["git", *words],  # noqa: S607  (git is where the user has it)
+            cwd=folder,
             capture_output=True,
             text=True,
             timeout=10,

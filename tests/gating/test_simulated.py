@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 BUILDS = 500
 METRICS = ("ndcg@10", "recall@5", "mrr@10")
 CATEGORIES = 6
-NO_MARGIN = Policy(metrics=dict.fromkeys(METRICS, 0.0), slices=("*",), resamples=1_000)
+NO_MARGIN = Policy(metrics=dict.fromkeys(METRICS, 0.0), slices=("*",), resamples=500)
 
 
 def build(rng, groups, size):
@@ -44,7 +44,7 @@ def test_without_a_change_at_most_seven_builds_in_a_hundred_fail(groups, size):
 
 def test_seven_percent_losing_and_two_gaining_is_caught():
     rng = np.random.default_rng(0)
-    policy = Policy(metrics={"hit@5": 0.0}, resamples=1_000)
+    policy = Policy(metrics={"hit@5": 0.0}, resamples=500)
     caught = 0
     for _ in range(BUILDS):
         before = rng.integers(0, 2, 500).astype(float)

@@ -45,8 +45,10 @@ def template(mlflow, tmp_path_factory):
 
 @pytest.fixture
 def tracker(template, tmp_path):
-    shutil.copy(template, tmp_path / "mlflow.db")
-    return Tracker(place_of(f"sqlite:///{tmp_path}/mlflow.db"), backoff=NO_PAUSE)
+    folder = tmp_path / "a b [1]"  # nothing to trip over
+    folder.mkdir()
+    shutil.copy(template, folder / "mlflow.db")
+    return Tracker(place_of(f"sqlite:///{folder}/mlflow.db"), backoff=NO_PAUSE)
 
 
 @pytest.fixture

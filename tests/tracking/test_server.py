@@ -36,7 +36,10 @@ def server(words, log, settings=()):
     port = str(free_port())
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*words, "--port", port], stdout=output, stderr=output, env={**os.environ, **settings}
+            [*words, "--port", port],
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **settings},
         )
     address = f"http://127.0.0.1:{port}"
     try:

@@ -61,7 +61,7 @@ def test_a_sweep_is_logged_beside_the_search(tracker, children, tmp_path, monkey
     assert logged[1:] == (12, 12, 0, 0)
     found = children(logged.run_id)
     assert [c.data.tags["comis_eval.trial"] for c in found] == [str(n) for n in range(12)]
-    assert not list(tmp_path.glob("*.lock"))
+    assert not list(tmp_path.rglob("*.lock"))
 
 
 def test_only_the_best_are_logged_when_asked(tracker, children):
