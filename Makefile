@@ -1,4 +1,5 @@
-# make run   evaluate the starter set          make test      every fast test and check
+# make run   evaluate the starter set, report,  make test      every fast test and check
+#            gate against the baseline
 # make bench the measured ratios               make test-all  the slow tests as well
 #
 # Each sets up .venv on its first call; a second call installs nothing.
@@ -11,7 +12,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c r
 .PHONY: run test test-all bench check clean
 
 run: $(VENV)/.run
-	$(BIN)/comis-eval evaluate datasets/starter
+	@mkdir -p runs
+	$(BIN)/comis-eval evaluate datasets/starter --out runs/starter.json
+	$(BIN)/comis-eval report runs/starter.json --dataset datasets/starter --out runs/starter.html
+	$(BIN)/comis-eval gate starter runs/starter.json
 
 test: check
 	$(BIN)/pytest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -113,8 +114,9 @@ def command(dataset: str, *, as_json: bool, **given: Any) -> None:
         out = console()
         show_sweep(result, out)
         line(out, f"study folder: {place}")
-        line(out, f"fragment: comis-eval config export {own['out'] or plan.name}")
-        line(out, f"Optuna:   pip install optuna-dashboard && optuna-dashboard {place / _OPTUNA}")
+        where, journal = shlex.quote(str(own["out"] or plan.name)), shlex.quote(str(place / _OPTUNA))
+        line(out, f"fragment: comis-eval config export {where}")
+        line(out, f"Optuna:   pip install optuna-dashboard && optuna-dashboard {journal}")
         if tracker is not None:
             line(out, f"MLflow:   {dashboard_command(own['tracking_uri'])}")
     if trouble is not None:

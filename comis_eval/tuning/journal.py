@@ -1,8 +1,8 @@
 """A study on disk: one line of JSON an event, only ever appended to.
 
-The first line says what the study is; then each trial has a line when it starts, with what
-the sampler proposed, and one when it is finished, with what became of it. That is all it
-takes to build the study again. Every line ends in a checksum of itself. A line is written
+The first line says what the study is; then each trial has a line when it starts, with its
+point, and one when it is finished, with what became of it. That is all it takes to build
+the study again. Every line ends in a checksum of itself. A line is written
 as soon as it happens and survives the death of the process; it is forced to the disk in
 batches, so a power cut may cost the last few.
 """
@@ -45,12 +45,10 @@ class Entry(NamedTuple):
 
     Attributes:
         record: What became of it.
-        asked: What the sampler proposed, not rounded.
         attributes: What the sampler noted about it.
     """
 
     record: TrialRecord
-    asked: Mapping[str, Value]
     attributes: Mapping[str, Any]
 
 
@@ -86,7 +84,7 @@ def read_journal(path: Path) -> Contents:
     length = data.rfind(b"\n") + 1
     header: dict[str, Any] = {}
     entries: list[Entry] = []
-    asked: Mapping[str, Value] | None = None
+    running: int | None = None
     for number, line in enumerate(data[:length].split(b"\n")[:-1], start=1):
         event = _unsealed(line)
         if event is None:
@@ -101,16 +99,14 @@ def read_journal(path: Path) -> Contents:
                         )
                     header = event
                 case "started" if header and event["trial"] == len(entries):
-                    asked = event["asked"]
-                case "finished" if asked is not None and event["trial"] == len(entries):
-                    record = from_json(len(entries), event)
-                    entries.append(Entry(record, asked, event["attributes"]))
-                    asked = None
+                    running = len(entries)
+                case "finished" if running is not None and event["trial"] == running:
+                    entries.append(Entry(from_json(running, event), event["attributes"]))
+                    running = None
                 case kind:
                     _damaged(where, number, f"{kind!r} cannot stand here")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StudyError(f"{where}:{number}: not an event of a study ({error!r})") from error
-    running = None if asked is None else len(entries)
     return Contents(header, tuple(entries), running, length, len(data) - length)
 
 
@@ -199,9 +195,9 @@ class Journal:
         self.notes = (*self.notes, f"{self._where}: {text}")
         _log.warning("%s: %s", self._where, text)
 
-    def started(self, number: int, asked: Mapping[str, Value]) -> None:
-        """Say that a trial begins."""
-        self._append({"event": "started", "trial": number, "asked": dict(asked)})
+    def started(self, number: int, params: Mapping[str, Value]) -> None:
+        """Say that a trial begins, and where."""
+        self._append({"event": "started", "trial": number, "params": dict(params)})
 
     def finished(self, record: TrialRecord, attributes: Mapping[str, Any]) -> None:
         """Say what became of the trial that began last."""

@@ -29,13 +29,8 @@ _SAME_GRID = 1e-8
 class Suggests(Protocol):
     """Whatever proposes values: a trial of Optuna."""
 
-    def suggest_float(
-        self, name: str, low: float, high: float, *, step: float | None, log: bool
-    ) -> float:
+    def suggest_float(self, name: str, low: float, high: float, *, log: bool) -> float:
         """A number in [low, high]."""
-
-    def suggest_int(self, name: str, low: int, high: int, *, step: int, log: bool) -> int:
-        """An integer in [low, high]."""
 
     def suggest_categorical(self, name: str, choices: Any) -> Any:
         """One of the choices."""
@@ -49,7 +44,7 @@ class Knob(NamedTuple):
         kind: What its values are.
         low: Least value, of a number.
         high: Greatest value, of a number.
-        step: Between values; None: none (a number), 1 (an integer).
+        step: Between values, from ``low``; None: there is none.
         log: Whether the sampler sees the logarithm.
         decimals: To how many a number is rounded.
         choices: The values of what is not a number.
@@ -82,8 +77,8 @@ class Knob(NamedTuple):
         """What it may be, in words: ``a number in [0, 1]``."""
         if self.choices:
             return f"one of {', '.join(map(shown, self.choices))}"
-        kind = "an integer" if self.kind == "int" else "a number"
-        step = f" in steps of {self.step:g}" if self.step is not None else ""
+        kind, usual = ("an integer", 1) if self.kind == "int" else ("a number", None)
+        step = f" in steps of {self.step:g}" if self.step != usual else ""
         return f"{kind} in [{self.low:g}, {self.high:g}]{step}{', log scale' if self.log else ''}"
 
     def active(self, values: Mapping[str, Value]) -> bool:
@@ -103,21 +98,30 @@ class Knob(NamedTuple):
         steps = (value - self.low) / self.step
         return abs(steps - round(steps)) < _SAME_GRID
 
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Between which numbers the sampler proposes one, for all values to be as likely.
+
+        Samplers see integers and steps as numbers that are rounded: Optuna's own way with
+        them costs its Parzen estimators four times as much.
+        """
+        half = (self.step or 0) / 2
+        return self.low - half, self.high + half
+
     def ask(self, trial: Suggests) -> Value:
         """Have a value proposed, and round it."""
-        if self.kind == "float":
-            return self.rounded(
-                trial.suggest_float(self.path, self.low, self.high, step=self.step, log=self.log)
-            )
-        if self.kind == "int":
-            low, high, step = int(self.low), int(self.high), int(self.step or 1)
-            return trial.suggest_int(self.path, low, high, step=step, log=self.log)
-        chosen: Value = trial.suggest_categorical(self.path, self.choices)
-        return chosen
+        if self.choices:
+            chosen: Value = trial.suggest_categorical(self.path, self.choices)
+            return chosen
+        low, high = self.edges
+        return self.rounded(trial.suggest_float(self.path, low, high, log=self.log))
 
     def rounded(self, value: float) -> float:
         """A proposed number as it is set, hashed and logged: 0.15000000000000002 is 0.15."""
-        return round(value, self.decimals)
+        if self.step is not None:
+            value = self.low + round((value - self.low) / self.step) * self.step
+            value = min(max(value, self.low), self.high)
+        return round(value) if self.kind == "int" else round(value, self.decimals)
 
 
 def is_one_of(value: Value, options: tuple[Value, ...]) -> bool:
@@ -252,11 +256,13 @@ class _Reading:
             self.faults.append(f"log needs low > 0, got {low:g}")
         if log and step is not None:
             self.faults.append("log and step cannot be had together")
+        if whole and step is None:
+            step = 1
         return Knob(
             self.path,
             "int" if whole else "float",
-            low if whole else float(low),
-            high if whole else float(high),
+            low,
+            high,
             step,
             log,
             0 if whole else self._decimals(low, high, step, log=log),

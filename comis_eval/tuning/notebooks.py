@@ -46,7 +46,7 @@ class InJournal(InMind):
         self._stored = stored
 
     def proposed(self, trial: Trial) -> None:
-        """Write what was proposed."""
+        """Write where it is."""
         self._journal.started(trial.number, trial.params)
 
     def finished(self, trial: Trial, record: TrialRecord) -> None:

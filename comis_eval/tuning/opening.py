@@ -13,7 +13,6 @@ from comis_eval.tuning.journal import Entry, Journal
 from comis_eval.tuning.notebooks import InJournal, InMind, InStorage
 from comis_eval.tuning.samplers import NumberedSampler
 from comis_eval.tuning.search import VIOLATION, Search
-from comis_eval.tuning.space import Space
 from comis_eval.tuning.storage import Existing, StoredStudy, opened, prepared
 from comis_eval.tuning.task import Plan, Task
 
@@ -30,7 +29,7 @@ def in_memory(task: Task, plan: Plan, journal: Journal | None) -> Search:
     )
     entries: Sequence[Entry] = journal.contents.entries if journal else ()
     if entries:
-        study.add_trials(_told(entry, task.space) for entry in entries)
+        study.add_trials(_told(entry, task) for entry in entries)
         sampler.recall(study, [entry.attributes for entry in entries])
     else:
         study.enqueue_trial(dict(task.first))
@@ -39,15 +38,16 @@ def in_memory(task: Task, plan: Plan, journal: Journal | None) -> Search:
     return Search(task, stored, notebook, known=[entry.record for entry in entries])
 
 
-def _told(entry: Entry, space: Space) -> FrozenTrial:
+def _told(entry: Entry, task: Task) -> FrozenTrial:
     """A finished trial as Optuna had it."""
     record = entry.record
+    params = record.params if record.number > 0 else task.first
     complete = record.state == "complete"
     return create_trial(
         state=TrialState.COMPLETE if complete else TrialState.FAIL,
         values=list(record.values) if complete else None,
-        params=dict(entry.asked),
-        distributions={path: space.distributions[path] for path in entry.asked},
+        params=dict(params),
+        distributions={path: task.space.distributions[path] for path in params},
         system_attrs=dict(entry.attributes),
         constraints={VIOLATION: record.violation} if complete else None,
     )

@@ -54,7 +54,12 @@ class NumberedSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """A value for each knob that may be asked for."""
+        """A value for each knob that may be asked for, rounded: Optuna sees what is measured."""
+        return self._space.rounded(self._proposed(study, trial, search_space))
+
+    def _proposed(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
         seed = self._seed_of(trial.number)
         (_, free), *conditional = self._space.together
         found: dict[str, Any] = {}
@@ -80,9 +85,11 @@ class NumberedSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """A random value, where the proposed one left the range by a rounding error."""
+        """A random value, should the proposed one be none that the knob can have."""
         seed = self._seed_of(trial.number, crc32(param_name.encode()))
-        return RandomSampler(seed).sample_independent(study, trial, param_name, param_distribution)
+        drawn = RandomSampler(seed)
+        value = drawn.sample_independent(study, trial, param_name, param_distribution)
+        return self._space.rounded({param_name: value})[param_name]
 
     def recall(self, study: Study, attributes: list[Mapping[str, Any]]) -> None:
         """Have the parents of every generation chosen again, in a study built from records.

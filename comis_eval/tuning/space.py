@@ -213,9 +213,17 @@ class Space:
         """Width of each number's range."""
         return {knob.path: knob.span for knob in self.knobs if not knob.choices}
 
+    def rounded(self, proposed: Mapping[str, Any]) -> dict[str, Value]:
+        """Proposed values as they are set."""
+        return {
+            knob.path: proposed[knob.path] if knob.choices else knob.rounded(proposed[knob.path])
+            for knob in self.knobs
+            if knob.path in proposed
+        }
+
     @cached_property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """What Optuna calls the knobs' ranges."""
+        """The knobs' ranges for Optuna; what is drawn from them is :meth:`rounded`."""
         return {knob.path: _distribution(knob) for knob in self.knobs}
 
     @cached_property
@@ -306,15 +314,8 @@ def _words(knob: Knob) -> Iterator[str]:
 
 
 def _distribution(knob: Knob) -> BaseDistribution:
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
+    from optuna.distributions import CategoricalDistribution, FloatDistribution
 
     if knob.choices:
         return CategoricalDistribution(knob.choices)
-    if knob.kind == "int":
-        low, high, step = int(knob.low), int(knob.high), int(knob.step or 1)
-        return IntDistribution(low, high, log=knob.log, step=step)
-    return FloatDistribution(knob.low, knob.high, log=knob.log, step=knob.step)
+    return FloatDistribution(*knob.edges, log=knob.log)

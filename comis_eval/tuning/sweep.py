@@ -293,8 +293,8 @@ def checked(plan: SweepPlan, dataset: Dataset, current: Config) -> Space:
     if plan.workers > 1 and (dataset.folder is None or (plan.space and plan.space_file is None)):
         raise StudyError("--workers needs a dataset folder, and a space that is read from a file")
     confirms = plan.confirm and len(plan.objectives) == 1
-    groups = {query.group or query.id for query in dataset.queries}
-    if confirms and parts_of(dataset, plan.seed) is None and len(groups) < 2:
+    one = len({query.group for query in dataset.queries}) < 2
+    if confirms and one and parts_of(dataset, plan.seed) is None:
         raise StudyError(
             f"{dataset.name}: all queries are of one group, so none can be held out; add "
             "others, or say --no-confirm"

@@ -50,8 +50,8 @@ def main() -> None:
     current, retriever = Config(), Retriever(dataset)
     plan = SweepPlan(name="locomo", trials=given.trials, seed=given.seed)
     result = sweep(dataset, current, plan, retriever=retriever)
-    assert result.choice is not None
-    assert result.held_out is not None
+    if result.choice is None or result.held_out is None:
+        raise SystemExit("the sweep did not come to a choice")
     winner = result.study.config(result.choice.number)
 
     space = default_space(dataset, current)

@@ -61,10 +61,9 @@ def test_a_loss_that_four_queries_cannot_show_is_undecided(files):
 
 
 def test_a_dead_lane_is_1(dataset, files, tmp_path):
-    dead = tmp_path / "dead.json"
-    output("evaluate", dataset, *FTS, "--set", "rag.lanes.causal.enabled=true", "--out",
-           str(dead))  # fmt: skip
-    result = run("gate", str(files / "good.json"), str(dead))
+    dead, lanes = str(tmp_path / "dead.json"), ("--lanes", "fts,causal")
+    output("evaluate", dataset, *lanes, "--set", "rag.minScore=0", "--out", dead)
+    result = run("gate", str(files / "good.json"), dead)
     assert result.exit_code == 1
     assert "1 lanes returned nothing for every query (causal)" in result.stdout
 

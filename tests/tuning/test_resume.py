@@ -123,7 +123,7 @@ def test_death_in_a_storage_changes_nothing(place):
 
 @pytest.mark.parametrize(
     "step",
-    ["optuna.Study.ask", "optuna.Trial.suggest_int", "optuna.Trial.set_constraint",
+    ["optuna.Study.ask", "optuna.Trial.suggest_float", "optuna.Trial.set_constraint",
      "comis_eval.tuning.storage.StoredStudy.tell"],
 )  # fmt: skip
 @pytest.mark.parametrize("sampler", ["tpe", "random"])

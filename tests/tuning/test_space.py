@@ -31,10 +31,7 @@ class Given:
         self.asked.append(name)
         return self.values.get(name, default)
 
-    def suggest_float(self, name, low, high, *, step, log):
-        return self._of(name, low)
-
-    def suggest_int(self, name, low, high, *, step, log):
+    def suggest_float(self, name, low, high, *, log):
         return self._of(name, low)
 
     def suggest_categorical(self, name, choices):
@@ -321,10 +318,50 @@ def test_a_knob_below_a_knob_that_is_not_active_is_not_active():
     assert len(space.suggest(Given(rag__rerank__enabled=True))) == 3
 
 
-def test_stepped_floats_are_rounded():
-    space = space_of(rag__minScore={"low": 0, "high": 0.5, "step": 0.05})
-    for raw, value in ((0.15000000000000002, 0.15), (0.30000000000000004, 0.3)):
-        assert space.suggest(Given(rag__minScore=raw)) == {"rag.minScore": value}
+@pytest.mark.parametrize(
+    ("given", "raw", "value"),
+    [
+        ({"low": 0, "high": 0.5, "step": 0.05}, 0.15000000000000002, 0.15),
+        ({"low": 0, "high": 0.5, "step": 0.05}, 0.28, 0.3),
+        ({"low": 0, "high": 0.5, "step": 0.05}, -0.025, 0.0),
+        ({"low": 0, "high": 0.5, "step": 0.05}, 0.525, 0.5),
+        ({"low": 0.1, "high": 0.7, "step": 0.2}, 0.45, 0.5),
+        ({"low": 0, "high": 1}, 0.12345678, 0.1235),
+        ({"low": 0, "high": 1, "decimals": 2}, 0.12345678, 0.12),
+    ],
+)
+def test_what_is_proposed_is_rounded(given, raw, value):
+    assert space_of(rag__minScore=given).suggest(Given(rag__minScore=raw)) == {
+        "rag.minScore": value
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "raw", "value"),
+    [
+        ({"low": 1, "high": 20}, 0.5, 1),
+        ({"low": 1, "high": 20}, 7.6, 8),
+        ({"low": 1, "high": 20}, 20.5, 20),
+        ({"low": 1, "high": 16, "step": 5}, 8.4, 6),
+        ({"low": 1, "high": 16, "step": 5}, 18.5, 16),
+        ({"low": 5, "high": 100, "log": True}, 4.5, 5),
+    ],
+)
+def test_integers_are_integers_on_the_step(given, raw, value):
+    found = space_of(rag__maxResults=given).suggest(Given(rag__maxResults=raw))["rag.maxResults"]
+    assert found == value
+    assert isinstance(found, int)
+
+
+@given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), st.data())
+def test_every_value_of_a_step_is_as_likely(low, step, steps, data):
+    knob = read_knob("rag.maxResults", {"low": low, "high": low + step * steps, "step": step})
+    start, end = knob.edges
+    assert end - start == step * (steps + 1)
+    value = data.draw(st.integers(0, steps)) * step + low
+    for inside in (value - 0.499 * step, value, value + 0.499 * step):
+        assert knob.rounded(inside) == value
+    assert knob.contains(knob.rounded(data.draw(st.floats(start, end))))
 
 
 @pytest.mark.parametrize(
