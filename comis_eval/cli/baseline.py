@@ -58,7 +58,7 @@ def set_(evaluation: Path, *, name: str, folder: Path, accept_faults: bool) -> N
     """
     measured, out = read_evaluation(evaluation), console()
     path = folder / f"{checked_name(name)}.json"
-    before = read_baseline(path) if path.is_file() else None
+    before = _replaced(path, out)
     try:
         write_baseline(measured, name, folder=folder, accept_faults=accept_faults)
     except OSError as error:
@@ -67,6 +67,17 @@ def set_(evaluation: Path, *, name: str, folder: Path, accept_faults: bool) -> N
     for fault in faults(measured):
         line(out, f"accepted: {fault}")
     line(out, f"written: {path}; commit it to make it count")
+
+
+def _replaced(path: Path, out: Console) -> Evaluation | None:
+    """The baseline that will be replaced, as far as it can be read."""
+    if not path.is_file():
+        return None
+    try:
+        return read_baseline(path)
+    except EvaluationError as error:
+        line(out, f"the one it replaces cannot be read: {error}")
+        return None
 
 
 @command.command()

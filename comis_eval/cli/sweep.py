@@ -114,8 +114,9 @@ def command(dataset: str, *, as_json: bool, **given: Any) -> None:
         out = console()
         show_sweep(result, out)
         line(out, f"study folder: {place}")
-        where, journal = shlex.quote(str(own["out"] or plan.name)), shlex.quote(str(place / _OPTUNA))
-        line(out, f"fragment: comis-eval config export {where}")
+        study = shlex.quote(str(own["out"] or plan.name))
+        journal = shlex.quote(str(place / _OPTUNA))
+        line(out, f"fragment: comis-eval config export {study}")
         line(out, f"Optuna:   pip install optuna-dashboard && optuna-dashboard {journal}")
         if tracker is not None:
             line(out, f"MLflow:   {dashboard_command(own['tracking_uri'])}")

@@ -148,7 +148,7 @@ def _read(path: Path, held: bytes, query_ids: Collection[str]) -> dict[str, Trac
         if gaps:
             raise EvaluationError(f"{path} has gaps in {', '.join(gaps)}")
         rows = table.to_pylist()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise EvaluationError(
             f"{path} is not a trace ({printable(str(error), limit=120)})"
         ) from error

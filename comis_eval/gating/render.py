@@ -131,7 +131,7 @@ def _blocks(verdict: Verdict) -> Iterator[str]:
         yield "\n".join(f"- **{_md(c.name)}**: {_md(c.told, limit=_TOLD_CHARS)}" for c in wrong)
     yield _table(
         ("gated", "baseline", "candidate", "difference", "95% interval", "p", "margin", "verdict"),
-        (_gated_row(gated, verdict.policy.level) for gated in verdict.gated),
+        map(_gated_row, verdict.gated),
         level=verdict.policy.level,
     )
     if verdict.explanation is not None:
@@ -152,9 +152,8 @@ def _blocks(verdict: Verdict) -> Iterator[str]:
     )
 
 
-def _gated_row(gated: Gated, _: float) -> tuple[str, ...]:
-    said = gated.outcome
-    shown = f"**{said}**" if said == "regression" else said
+def _gated_row(gated: Gated) -> tuple[str, ...]:
+    shown = "**regression**" if gated.outcome == "regression" else gated.outcome
     return (*_delta_cells(gated.delta), f"{gated.margin:g}", shown)
 
 

@@ -39,6 +39,17 @@ def test_a_replaced_one_says_what_changes(files, tmp_path):
     assert "accepted: " in changed
 
 
+def test_one_that_was_edited_by_hand_can_be_replaced(files, tmp_path):
+    where = ("--as", "main", "--dir", str(tmp_path))
+    output("baseline", "set", str(files / "good.json"), *where)
+    path = tmp_path / "main.json"
+    whole = path.read_text()
+    path.write_text(whole.replace("1.0", "0.5", 1))
+    told = output("baseline", "set", str(files / "good.json"), *where)
+    assert "the one it replaces cannot be read: " in told
+    assert path.read_text() == whole
+
+
 def test_faults_a_bad_name_and_no_evaluation_are_errors(files, tmp_path):
     where = ("--dir", str(tmp_path))
     leaky, good = str(files / "leaky.json"), str(files / "good.json")
