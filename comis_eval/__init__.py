@@ -13,12 +13,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from comis_eval.comparison import compare_evaluations
     from comis_eval.config import Config, RagConfig
     from comis_eval.config_file import load_config
     from comis_eval.datasets import Dataset, load_dataset
     from comis_eval.errors import ComisEvalError
     from comis_eval.evaluation import Evaluation, evaluate
+    from comis_eval.gating import Verdict, gate
     from comis_eval.pipelines.memory_recall import MemoryRecall
+    from comis_eval.tuning.sweep import SweepPlan, SweepResult, sweep
     from comis_eval.types import Memory, Query, RecallResult, Tenancy, TrustLevel
 
 _HOMES = {
@@ -31,11 +34,17 @@ _HOMES = {
     "Query": "comis_eval.types",
     "RagConfig": "comis_eval.config",
     "RecallResult": "comis_eval.types",
+    "SweepPlan": "comis_eval.tuning.sweep",
+    "SweepResult": "comis_eval.tuning.sweep",
     "Tenancy": "comis_eval.types",
     "TrustLevel": "comis_eval.types",
+    "Verdict": "comis_eval.gating",
+    "compare_evaluations": "comis_eval.comparison",
     "evaluate": "comis_eval.evaluation",
+    "gate": "comis_eval.gating",
     "load_config": "comis_eval.config_file",
     "load_dataset": "comis_eval.datasets",
+    "sweep": "comis_eval.tuning.sweep",
 }
 """Where each public name lives: a name is imported when it is first used."""
 
@@ -49,11 +58,17 @@ __all__ = [
     "Query",
     "RagConfig",
     "RecallResult",
+    "SweepPlan",
+    "SweepResult",
     "Tenancy",
     "TrustLevel",
+    "Verdict",
+    "compare_evaluations",
     "evaluate",
+    "gate",
     "load_config",
     "load_dataset",
+    "sweep",
 ]
 
 

@@ -149,14 +149,14 @@ def read_result(folder: Path) -> dict[str, Any]:
         StudyError: If there is no such study, or it did not come to its end.
     """
     path = folder / RESULT
-    if not folder.is_dir():
-        raise StudyError(f"{folder}: there is no such study; `comis-eval sweep` makes one")
+    if not _is_folder(folder):
+        raise StudyError(f"{printable(str(folder), limit=200)}: there is no such study; `comis-eval sweep` makes one")
     if not path.is_file():
         raise StudyError(f"{folder}: the sweep did not end; go on with --resume")
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise StudyError(f"{path}: cannot be read ({error}); sweep again with --resume") from error
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise StudyError(f"{path}: not a result of format {FORMAT}; sweep again with --resume")
     return told
@@ -172,14 +172,15 @@ def exported(study: str, trial: int | None = None) -> str:
     Raises:
         StudyError: If there is no such study or trial.
     """
-    folder = STUDIES / study if (STUDIES / study).is_dir() else Path(study)
+    folder = STUDIES / study if _is_folder(STUDIES / study) else Path(study)
     told = read_result(folder)
     if trial is None:
-        return (folder / RAG).read_text(encoding="utf-8")
-    import pyarrow.parquet as pq
-
+        try:
+            return (folder / RAG).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise _unreadable(folder / RAG, error) from error
     paths = [knob["path"] for knob in told["space"]]
-    rows = pq.read_table(folder / TRIALS, columns=["number", PARAMS]).to_pylist()
+    rows = _points(folder / TRIALS)
     row = next((row for row in rows if row["number"] == trial), None)
     if row is None:
         raise StudyError(f"{folder}: there is no trial {trial}; there are 0 to {len(rows) - 1}")
@@ -188,6 +189,29 @@ def exported(study: str, trial: int | None = None) -> str:
         config = config.evolve(**json.loads(row[PARAMS]))
     lines = [f"study {told['study']}, trial {trial}: not confirmed", *_left_out(config, paths)]
     return dump_rag(config, comments=lines)
+
+
+def _points(path: Path) -> list[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        rows: list[dict[str, Any]] = pq.read_table(path, columns=["number", PARAMS]).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from error
+    return rows
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long
+        return False
+
+
+def _unreadable(path: Path, error: Exception) -> StudyError:
+    why = printable(str(error), limit=120)
+    return StudyError(f"{path}: cannot be read ({why}); sweep again with --resume")
 
 
 def _trial(result: SweepResult, number: int) -> dict[str, Any]:

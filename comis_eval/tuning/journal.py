@@ -86,10 +86,11 @@ def read_journal(path: Path) -> Contents:
     entries: list[Entry] = []
     running: int | None = None
     for number, line in enumerate(data[:length].split(b"\n")[:-1], start=1):
-        event = _unsealed(line)
-        if event is None:
+        body, _, seal = line.rpartition(_SEAL)
+        if seal != _seal_of(body):
             _damaged(where, number, "its checksum does not match what it says")
         try:
+            event = json.loads(body + b"}")
             match event.pop("event"):
                 case "study" if number == 1:
                     if (version := event.pop("format")) != FORMAT:
@@ -97,7 +98,11 @@ def read_journal(path: Path) -> Contents:
                             f"{where}: is of format {version}, this version reads {FORMAT}; "
                             "use the version that wrote it"
                         )
-                    header = event
+                    header = {
+                        "study": str(event["study"]),
+                        "fingerprint": dict(event["fingerprint"]),
+                        "optuna": str(event["optuna"]),
+                    }
                 case "started" if header and event["trial"] == len(entries):
                     running = len(entries)
                 case "finished" if running is not None and event["trial"] == running:
@@ -241,15 +246,11 @@ class Journal:
 
 def _sealed(event: Mapping[str, Any]) -> bytes:
     body = json.dumps(event, separators=(",", ":"), allow_nan=False).encode()[:-1]
-    return b'%s%s%08x"}\n' % (body, _SEAL, zlib.crc32(body))
+    return b"%s%s%s\n" % (body, _SEAL, _seal_of(body))
 
 
-def _unsealed(line: bytes) -> dict[str, Any] | None:
-    body, _, seal = line.rpartition(_SEAL)
-    if seal != b'%08x"}' % zlib.crc32(body):
-        return None
-    event: dict[str, Any] = json.loads(body + b"}")
-    return event
+def _seal_of(body: bytes) -> bytes:
+    return b'%08x"}' % zlib.crc32(body)
 
 
 def _sync_folder(folder: Path) -> None:

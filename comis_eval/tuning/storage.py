@@ -161,7 +161,6 @@ class StoredStudy:
             self.storage.set_trial_state_values(self._id_of(number), TrialState.WAITING)
         except UpdateFinishedTrialError:
             return  # its process lived after all
-        _log.info("trial %d was abandoned and waits again", number)
 
     def put_back_abandoned(self, found: Sequence[FrozenTrial], *, alone: bool) -> bool:
         """Let the trials wait again whose process is gone; say whether there were any.
@@ -175,6 +174,7 @@ class StoredStudy:
         for trial in abandoned:
             now = self.storage.get_trial(self._id_of(trial.number))
             if now.state == TrialState.RUNNING and now.user_attrs == trial.user_attrs:
+                _log.info("trial %d was abandoned and waits again", trial.number)
                 self.put_back(trial.number)  # else others were faster
         return bool(abandoned)
 

@@ -174,7 +174,7 @@ class _Crew:
         for number in range(1, self._n + 1):
             said = tempfile.TemporaryFile()  # noqa: SIM115  closed when the worker has ended
             process = subprocess.Popen(  # noqa: S603  our own module
-                WORKER_COMMAND, stdin=subprocess.PIPE, stderr=said
+                WORKER_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said
             )
             self._running[number] = process, said
             if process.stdin is not None:

@@ -203,6 +203,22 @@ def test_a_journal_of_a_later_format_is_left_alone(path):
         Journal(path, HEADER, resume=True)
 
 
+@pytest.mark.parametrize(
+    "event", [{"event": "study", "format": 1}, {"event": "study"}, {"kind": "study"}]
+)
+def test_a_sealed_line_that_is_no_header_is_refused(path, event):
+    path.write_bytes(journals._sealed(event))
+    with pytest.raises(StudyError, match=r"s\.jsonl:1: not an event of a study"):
+        read_journal(path)
+
+
+def test_a_sealed_line_that_is_no_json_is_refused(path):
+    body = b'{"event":"study"'
+    path.write_bytes(body[:-1] + journals._SEAL + journals._seal_of(body[:-1]) + b"\n")
+    with pytest.raises(StudyError, match=r"s\.jsonl:1: not an event of a study"):
+        read_journal(path)
+
+
 def test_a_sealed_line_that_is_no_record_is_refused(path):
     line = journals._sealed({"event": "started", "trial": 3, "params": {}})
     line += journals._sealed({"event": "finished", "trial": 3, "state": "won"})

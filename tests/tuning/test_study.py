@@ -239,10 +239,10 @@ def test_an_infeasible_trial_never_wins(sampler):
 
 
 def test_tpe_learns_to_keep_within_bounds():
-    measure = Measure(constraint=lambda c: c.rag.max_results - 6.0)
+    measure = Measure(constraint=lambda c: c.rag.min_score - 0.5)
     trials = run(measure, trials=100).trials
     early, late = (sum(record.feasible for record in trials[at : at + 40]) for at in (1, 60))
-    assert late > early
+    assert late - early > 5
 
 
 def test_without_a_feasible_trial_nothing_wins():

@@ -98,23 +98,19 @@ def shuffled(dataset: Dataset, seed: int) -> Dataset:
     )
 
 
-def distrusted(topics: int, *, seed: int = 0) -> Dataset:
-    """Learned answers below memories of the system, and learned ballast beside them."""
-    dice = np.random.default_rng(seed)
-    levels = [TrustLevel.SYSTEM] * 3 + [TrustLevel.LEARNED] * 3
+def distrusted(topics: int) -> Dataset:
+    """Answers that trust pushes below memories of the system; with them rises learned ballast."""
+    learned, system = TrustLevel.LEARNED, TrustLevel.SYSTEM
+    levels = (learned, learned, system, system, system, learned)
     memories, queries, judged = [], [], []
     for topic in range(topics):
         rows = range(6 * topic, 6 * topic + 6)
-        answer = rows[3]
-        order = [levels[at] for at in (3, 4, 0, 1, 2, 5)]
-        answer = rows[0]
         memories += [
             memory(f"m{row}", f"t{topic} n{row}", trust_level=level)
-            for row, level in zip(rows, order, strict=True)
+            for row, level in zip(rows, levels, strict=True)
         ]
         queries.append(query(f"t{topic}", f"q{topic}", group=f"g{topic}", category="one"))
-        judged += [(topic, row, 3 if row == answer else 0) for row in rows]
-    del dice
+        judged += [(topic, row, 3 if row == rows[0] else 0) for row in rows]
     return made("distrusted", memories, queries, judged)
 
 
