@@ -16,6 +16,7 @@ ComisEvalError
 ├── CoverageError     a configuration reaches outside what the candidates table holds
 ├── MetricError       a metric cannot be computed from what it was given
 ├── EvaluationError   an evaluation file that cannot be used, or two that cannot be compared
+├── StudyError        a study that cannot be run, resumed or joined
 └── TrackingError     the work is saved but could not be tracked
 """
 
@@ -62,6 +63,10 @@ class MetricError(ComisEvalError):
 
 class EvaluationError(ComisEvalError):
     """An evaluation file that cannot be used, or two that cannot be compared."""
+
+
+class StudyError(ComisEvalError):
+    """A study that cannot be run, resumed or joined."""
 
 
 class TrackingError(ComisEvalError):

@@ -17,12 +17,11 @@ from comis_eval.cli.swept import show_sweep
 from comis_eval.cli.terminal import console, line, print_json, progress
 from comis_eval.config import Config
 from comis_eval.datasets import Dataset, load_dataset
-from comis_eval.errors import TrackingError
+from comis_eval.errors import StudyError, TrackingError
 from comis_eval.tracking import SweepLog, Tracker, dashboard_command
 from comis_eval.tracking.records import top_of
 from comis_eval.tuning import folder as studies
 from comis_eval.tuning.dashboard import write_journal
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.records import TrialRecord
 from comis_eval.tuning.replay import objectives_of
 from comis_eval.tuning.space import Space

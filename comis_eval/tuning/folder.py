@@ -19,9 +19,8 @@ import numpy as np
 
 from comis_eval.config import Config
 from comis_eval.config_file import dump_rag, not_exportable
-from comis_eval.errors import ConfigError
+from comis_eval.errors import ConfigError, StudyError
 from comis_eval.text import printable
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.sweep import SweepResult
 
 STUDIES = Path("experiments") / "studies"
@@ -150,7 +149,8 @@ def read_result(folder: Path) -> dict[str, Any]:
     """
     path = folder / RESULT
     if not _is_folder(folder):
-        raise StudyError(f"{printable(str(folder), limit=200)}: there is no such study; `comis-eval sweep` makes one")
+        where = printable(str(folder), limit=200)
+        raise StudyError(f"{where}: there is no such study; `comis-eval sweep` makes one")
     if not path.is_file():
         raise StudyError(f"{folder}: the sweep did not end; go on with --resume")
     try:

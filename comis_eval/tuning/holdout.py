@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from comis_eval.datasets import Dataset, folds_of, split_of
+from comis_eval.errors import StudyError
 from comis_eval.stats import Comparison, compare
 from comis_eval.tuning.confirm import MARGIN, Choice, by_category, choose
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.knob import Value
 from comis_eval.tuning.parts import Bench
 from comis_eval.tuning.replay import Replay

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from comis_eval.tuning.dashboard import copied
 from comis_eval.tuning.result import StudyResult
 
@@ -11,9 +13,10 @@ _FEWEST = 10
 def importances(study: StudyResult) -> dict[str, float]:
     """Share of the difference between good and other trials that each knob explains.
 
+    Of several objectives the first says which trials are good.
     Knobs that some trials do not have (they lie below a switch that was off) are left out,
     and so are knobs that never moved. Empty with fewer than ten trials besides the current
-    configuration.
+    configuration, and where the good trials cannot be told from the others.
 
     Source: Watanabe, Bansal and Hutter, "PED-ANOVA: Efficiently Quantifying Hyperparameter
     Importance in Arbitrary Subspaces", IJCAI 2023.
@@ -31,11 +34,18 @@ def importances(study: StudyResult) -> dict[str, float]:
     ]
     if len(records) < _FEWEST or not shared:
         return {}
-    with quiet():
-        found = optuna.importance.get_param_importances(
-            copied(study, records, knobs=shared),
-            evaluator=optuna.importance.PedAnovaImportanceEvaluator(),
-            params=shared,
-            target=None if len(study.objectives) == 1 else lambda trial: trial.values[0],
-        )
+    sign = study.objectives[0].sign
+    with quiet(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* importances of params to achieve low")
+        # It would go on and call all knobs equally important.
+        warnings.filterwarnings("error", message="Target and region quantiles select the same")
+        try:
+            found = optuna.importance.get_param_importances(
+                copied(study, records, knobs=shared),
+                evaluator=optuna.importance.PedAnovaImportanceEvaluator(),
+                params=shared,
+                target=lambda trial: -sign * trial.values[0],  # a target is minimized
+            )
+        except UserWarning:
+            return {}
     return {path: float(share) for path, share in found.items()}

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn, Self
 
+from comis_eval.errors import StudyError
 from comis_eval.text import printable
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.fingerprint import changes, phrase
 from comis_eval.tuning.knob import Value
 from comis_eval.tuning.records import TrialRecord, from_json, to_json

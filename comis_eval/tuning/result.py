@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from comis_eval.config import Config
-from comis_eval.tuning.errors import StudyError
+from comis_eval.errors import StudyError
 from comis_eval.tuning.measured import Objective
 from comis_eval.tuning.records import Counts, TrialRecord, best, count, marked, pareto
 from comis_eval.tuning.task import Task

@@ -11,8 +11,7 @@ from optuna import Trial
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
-from comis_eval.errors import ComisEvalError
-from comis_eval.tuning.errors import StudyError
+from comis_eval.errors import ComisEvalError, StudyError
 from comis_eval.tuning.knob import Value
 from comis_eval.tuning.notebooks import Notebook
 from comis_eval.tuning.records import Point, TrialRecord, concluded, point

@@ -29,8 +29,8 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from comis_eval.errors import StudyError
 from comis_eval.text import mask_credentials, printable
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.fingerprint import changes, phrase
 from comis_eval.tuning.knob import Value
 from comis_eval.tuning.measured import Objective

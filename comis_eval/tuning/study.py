@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from comis_eval.config import Config
-from comis_eval.tuning.errors import StudyError
+from comis_eval.errors import StudyError
 from comis_eval.tuning.journal import Journal
 from comis_eval.tuning.measured import Measure, Objective
 from comis_eval.tuning.records import TrialRecord, best

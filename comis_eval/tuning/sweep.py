@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from comis_eval.config import Config, config_hash
 from comis_eval.datasets import Dataset, load_dataset
+from comis_eval.errors import StudyError
 from comis_eval.evaluation import evaluate
 from comis_eval.evaluation.inputs import Judge, objective_of
 from comis_eval.evaluation.measure import check_serves
@@ -23,7 +24,6 @@ from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.stats import within_one_standard_error
 from comis_eval.tuning import ledger
 from comis_eval.tuning.confirm import Choice, distinct_feasible
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.holdout import FOLDS, HeldOut, chosen, held_out, parts_of
 from comis_eval.tuning.importance import importances as importances_of
 from comis_eval.tuning.parts import Bench, coverage_of

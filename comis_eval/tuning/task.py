@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from comis_eval.config import Config
+from comis_eval.errors import StudyError
 from comis_eval.text import close_matches, printable
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.fingerprint import fingerprint_of
 from comis_eval.tuning.knob import Value
 from comis_eval.tuning.measured import Measure, Objective

@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 from comis_eval.config import Config, config_hash
@@ -81,7 +82,7 @@ def parent_of(
         list(plan.objectives), space, plan.freeze_trust,
     ]  # fmt: skip
     metrics: dict[str, float | None] = {}
-    tags = _tags(current)
+    tags = {**_tags(current), "version.optuna": version("optuna")}
     if result is not None:
         tags["comis_eval.decision"] = result.decision.outcome
         metrics |= {f"trials.{kind}": n for kind, n in result.study.counts._asdict().items()}

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from comis_eval.errors import StudyError
 from comis_eval.text import mask_credentials, printable
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.records import best
 from comis_eval.tuning.result import StudyResult
 from comis_eval.tuning.study import Progress

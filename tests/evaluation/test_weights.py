@@ -64,7 +64,9 @@ def test_answerable_is_told_by_any_metric_that_is_asked_of_them_alone(metric, va
 
 def test_without_such_a_metric_utility_has_no_weights() -> None:
     found = evaluation({"hit@5": [1, 0]})
-    with pytest.raises(EvaluationError, match=r"which queries are answerable.*score abstention too"):
+    with pytest.raises(
+        EvaluationError, match=r"which queries are answerable.*score abstention too"
+    ):
         weights_of(found, "utility")
     with pytest.raises(MetricError, match="there is no metric 'novelty'"):
         weights_of(found, "novelty")

@@ -39,9 +39,8 @@ class Leaking(Queries):
     """Leaks whenever more than 9 are shown."""
 
     def __call__(self, config):
-        return super().__call__(config)._replace(
-            constraints={"policy_leak": float(config.rag.max_results > 9)}
-        )
+        scores = super().__call__(config)
+        return scores._replace(constraints={"policy_leak": float(config.rag.max_results > 9)})
 
 
 def study_of(measure, *sizes, direction="maximize"):

@@ -11,14 +11,12 @@ import pytest
 import yaml
 
 from comis_eval.config_file import load_config
-from comis_eval.errors import ConfigError
-from comis_eval.pipelines.retrieval import Retriever
+from comis_eval.errors import ConfigError, StudyError
 from comis_eval.report.study import read_study
 from comis_eval.tuning import folder
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.select import Decision
-from comis_eval.tuning.sweep import SweepResult, sweep
-from tests.tuning.worlds import FTS, SHARE, plan, space, stale
+from comis_eval.tuning.sweep import SweepResult
+from tests.tuning.worlds import FTS, SHARE, plan, space, stale, swept
 
 KNOBS = space(
     semantics__minScoreOn={"choices": ["fused", "final"]},
@@ -34,10 +32,9 @@ KEEP = Decision("keep current", ("for the test",))
 
 @pytest.fixture(scope="module")
 def result() -> SweepResult:
-    dataset = stale(30)
-    swept = sweep(dataset, CURRENT, plan(KNOBS, trials=16), retriever=Retriever(dataset, cache=None))
-    assert swept.decision.outcome == "adopt"
-    return swept
+    found = swept(stale(30), plan(KNOBS, trials=16), CURRENT)
+    assert found.decision.outcome == "adopt"
+    return found
 
 
 @pytest.fixture
@@ -58,7 +55,7 @@ def test_names_of_studies(name):
     "name", ["", ".", "..", "a/b", "../x", "x" * 65, "a b", "a\n", "é", "\x1b[31m", "a\x00"]
 )
 def test_what_is_no_name_is_refused_and_shown_harmlessly(name):
-    with pytest.raises(ConfigError, match="--study: .* is no name; use 1 to 64 letters") as caught:
+    with pytest.raises(ConfigError, match=r"--study: .* is no name; use 1 to 64 letters") as caught:
         folder.checked_name(name)
     assert "\x1b" not in str(caught.value)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from comis_eval.datasets import folds_of
+from comis_eval.errors import StudyError
 from comis_eval.tuning.confirm import choose
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.holdout import FOLDS, chosen, held_out, parts_of
 from comis_eval.tuning.replay import objectives_of
 from comis_eval.tuning.select import SMALL

@@ -5,8 +5,8 @@ from math import inf, isnan, nan
 
 import pytest
 
+from comis_eval.errors import StudyError
 from comis_eval.tuning import journal as journals
-from comis_eval.tuning.errors import StudyError
 from comis_eval.tuning.journal import Journal, read_journal
 from comis_eval.tuning.records import TrialRecord
 

@@ -24,7 +24,9 @@ def test_the_shipped_system_reads_twice_the_largest_limit_of_the_space():
     results = {"low": 1, "high": 13}
     assert coverage_of(space(rag__maxResults=results), PRODUCTION).depth == 26
     caps = {"low": 5, "high": 40}
-    both = space(rag__maxResults=results, rag__rerank__enabled=None, rag__rerank__maxCandidates=caps)
+    both = space(
+        rag__maxResults=results, rag__rerank__enabled=None, rag__rerank__maxCandidates=caps
+    )
     assert coverage_of(both, PRODUCTION) == Coverage(depth=80, rerank=True)
 
 

@@ -14,7 +14,7 @@ import optuna
 import pytest
 
 from comis_eval.config import Config
-from comis_eval.tuning.errors import StudyError
+from comis_eval.errors import StudyError
 from comis_eval.tuning.journal import read_journal
 from comis_eval.tuning.storage import RECORD, StoredStudy, opened
 from comis_eval.tuning.study import run_study

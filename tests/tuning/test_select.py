@@ -178,9 +178,8 @@ def test_a_promising_gain_that_cannot_be_told_from_nothing_asks_for_queries():
 def test_luck_is_no_promise():
     told = verdict(seen(0.05, 0.5), tuned_gain=0.05)
     assert told.outcome == "keep current"
-    assert "no more than luck gives the best of 100 trials (95th percentile 0.0500)" in (
-        told.reasons[1]
-    )
+    said = told.reasons[1]
+    assert "no more than luck gives the best of 100 trials (95th percentile 0.0500)" in said
     assert verdict(seen(0.05, 0.5), floor=None, tuned_gain=0.05).outcome == "not enough queries"
 
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comis_eval.config import Config
-from comis_eval.errors import ConfigError, CoverageError
-from comis_eval.tuning.errors import StudyError
+from comis_eval.errors import ConfigError, CoverageError, StudyError
 from comis_eval.tuning.measured import Objective
 from comis_eval.tuning.records import TrialRecord, best, count, marked, pareto
 from comis_eval.tuning.study import run_study

@@ -17,7 +17,7 @@ from pathlib import Path
 import optuna
 import pytest
 
-from comis_eval.tuning.errors import StudyError
+from comis_eval.errors import StudyError
 from comis_eval.tuning.storage import WORKER, opened
 from comis_eval.tuning.study import run_study
 from comis_eval.tuning.task import Plan

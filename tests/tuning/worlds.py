@@ -8,6 +8,7 @@ order in which they were written, the answer last.
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.tuning.knob import read_knob
 from comis_eval.tuning.parts import Bench, coverage_of
 from comis_eval.tuning.space import Space
-from comis_eval.tuning.sweep import SweepPlan
+from comis_eval.tuning.sweep import SweepPlan, SweepResult, sweep
 from comis_eval.types import Memory, Query, TrustLevel
 from tests.builders import DAY, NOW, memory, query
 
@@ -148,6 +149,10 @@ def bench(dataset: Dataset, knobs: Space, current: Config = FTS, *objectives: st
     return Bench(dataset, table, current, objectives or ("utility",))
 
 
-def plan(knobs: Space, *, folder: Path | None = None, trials: int = 30, **more: object) -> SweepPlan:
-    given = {"name": "s", "space": knobs, "trials": trials, "sampler": "random", "folder": folder}
+def plan(knobs: Space, *, folder: Path | None = None, **more: Any) -> SweepPlan:
+    given = {"name": "s", "space": knobs, "trials": 30, "sampler": "random", "folder": folder}
     return SweepPlan(**{**given, **more})
+
+
+def swept(dataset: Dataset, how: SweepPlan, current: Config = FTS, **more: Any) -> SweepResult:
+    return sweep(dataset, current, how, retriever=Retriever(dataset, cache=None), **more)
