@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -11,14 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from comis_eval.comparison.way import Ids, RankedWay, Reranked, Way, best_first
 from comis_eval.config import LANES
 from comis_eval.errors import EvaluationError
-from comis_eval.evaluation import Evaluation
+from comis_eval.evaluation import Evaluation, trace
 from comis_eval.text import printable
 from comis_eval.types import Fate
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_BYTES = 1 << 32
 _KINDS = {
     "query_id": "string", "memory_id": "string", "place": "int64", "fused_place": "int64",
     "rerank": "string", "rerank_reason": "string", "in_pool": "bool", "reranker": "float64",
@@ -103,28 +101,10 @@ def ways_of(
         return {query_id: RankedWay(rankings, place_of[query_id]) for query_id in query_ids}
     if evaluation.trace is None or path is None:
         raise EvaluationError("it was stored without a trace")
-    return {**dict.fromkeys(query_ids, TracedWay()), **_read(*_held(evaluation, path), query_ids)}
-
-
-def _held(evaluation: Evaluation, path: Path) -> tuple[Path, bytes]:
-    """Read the trace that an evaluation names, if it is the one."""
-    told = evaluation.trace or {}
-    name = told.get("file")
-    # The name is somebody's text: it may not lead anywhere else.
-    if not isinstance(name, str) or name != Path(name).name or name in ("", "..") or "\0" in name:
-        raise EvaluationError(
-            f"trace.file of {path} is no file name: '{printable(str(name), limit=60)}'"
-        )
-    beside = path.with_name(name)
-    try:
-        if beside.stat().st_size > MAX_BYTES:
-            raise EvaluationError(f"{beside} is larger than {MAX_BYTES >> 30} GiB")
-        held = beside.read_bytes()
-    except OSError as error:
-        raise EvaluationError(f"{beside} cannot be read: {error.strerror}") from error
-    if hashlib.sha256(held).hexdigest() != told.get("sha256"):
-        raise EvaluationError(f"{beside} is not the trace that {path.name} was written with")
-    return beside, held
+    return {
+        **dict.fromkeys(query_ids, TracedWay()),
+        **_read(*trace.whole(evaluation, path), query_ids),
+    }
 
 
 def _read(path: Path, held: bytes, query_ids: Collection[str]) -> dict[str, TracedWay]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,15 @@ from numpy.typing import NDArray
 
 from comis_eval.candidates import FATES, Rankings
 from comis_eval.config import LANES
+from comis_eval.errors import EvaluationError
+from comis_eval.evaluation.evaluation import Evaluation
 from comis_eval.pipelines.rank import alphas_of
 from comis_eval.stages import score
 from comis_eval.stages.rerank import Outcome, Reason
+from comis_eval.text import printable
+
+MAX_BYTES = 1 << 32
+"""How large a trace may be that is read back."""
 
 
 def columns(rankings: Rankings) -> dict[str, Any]:
@@ -111,3 +118,47 @@ def write(rankings: Rankings, path: Path) -> None:
     partial = path.with_name(f".{path.name}.partial")
     pq.write_table(pa.table(arrays), partial, compression="zstd")
     partial.replace(path)
+
+
+def beside(evaluation: Evaluation, path: Path) -> Path:
+    """Where the trace of an evaluation lies, by what the evaluation's file says.
+
+    Raises:
+        EvaluationError: If it names no file of the same folder: the name is somebody's text.
+    """
+    name = (evaluation.trace or {}).get("file")
+    if (
+        not isinstance(name, str)
+        or name != Path(name).name
+        or name in ("", ".", "..")
+        or "\0" in name
+    ):
+        raise EvaluationError(
+            f"trace.file of {path} is no file name: '{printable(str(name), limit=60)}'"
+        )
+    return path.with_name(name)
+
+
+def whole(evaluation: Evaluation, path: Path) -> tuple[Path, bytes]:
+    """Read the trace that an evaluation names, if it is the one.
+
+    Args:
+        evaluation: As it was read.
+        path: The file it was read from.
+
+    Raises:
+        EvaluationError: If it cannot be read, or is not the one it was written with.
+    """
+    place = beside(evaluation, path)
+    try:
+        if place.stat().st_size > MAX_BYTES:
+            raise EvaluationError(f"{place} is larger than {MAX_BYTES >> 30} GiB")
+        held = place.read_bytes()
+    except OSError as error:
+        raise EvaluationError(f"{place} cannot be read: {error.strerror}") from error
+    if hashlib.sha256(held).hexdigest() != (evaluation.trace or {}).get("sha256"):
+        raise EvaluationError(
+            f"{place} is not the trace that {path.name} was written with; keep the two files "
+            "together, or evaluate again with --out"
+        )
+    return place, held

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from comis_eval.candidates import FATES
 from comis_eval.config import LANES
 from comis_eval.errors import EvaluationError
-from comis_eval.evaluation import Evaluation
+from comis_eval.evaluation import Evaluation, trace
 from comis_eval.stages.score import Signals
 from comis_eval.text import printable
 
@@ -26,7 +25,6 @@ FACTORS = Signals._fields
 """The boosts, in the order in which they multiply."""
 
 _NUMBERS = ("fused", "reranker", "base", *FACTORS, "final")
-_MAX_BYTES = 1 << 32
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,36 +65,15 @@ def trace_of(evaluation: Evaluation, path: Path) -> Trace | None:
     """
     if evaluation.trace is None:
         return None
-    beside = _beside(path, evaluation.trace)
-    if not beside.is_file():
+    if not trace.beside(evaluation, path).is_file():
         return None
-    if beside.stat().st_size > _MAX_BYTES:
-        raise EvaluationError(f"{beside}: larger than {_MAX_BYTES >> 30} GiB; not a trace")
-    held = beside.read_bytes()
-    if hashlib.sha256(held).hexdigest() != evaluation.trace["sha256"]:
-        raise EvaluationError(
-            f"{beside}: its sha256 is not the one that {path.name} was written with; keep the two "
-            "files together, or evaluate again with --out"
-        )
+    place, held = trace.whole(evaluation, path)
     try:
         return _checked(_table(held), evaluation.query_ids)
     except ValueError as error:
         raise EvaluationError(
-            f"{beside}: not a trace ({printable(str(error), limit=120)}); evaluate again with --out"
+            f"{place}: not a trace ({printable(str(error), limit=120)}); evaluate again with --out"
         ) from error
-
-
-def _beside(path: Path, held: Mapping[str, Any]) -> Path:
-    name = held.get("file")
-    if not isinstance(name, str) or not isinstance(held.get("sha256"), str):
-        raise EvaluationError(f"{path}: trace must hold file and sha256; evaluate again with --out")
-    # The name is somebody's text: it may not lead anywhere else.
-    if Path(name).name != name or name in ("", ".", "..") or "\0" in name:
-        raise EvaluationError(
-            f"{path}: trace.file is '{printable(name, limit=60)}'; it must be the name of a file "
-            "in the same folder"
-        )
-    return path.with_name(name)
 
 
 def _table(held: bytes) -> pa.Table:

@@ -43,7 +43,7 @@ def test_no_trace_is_none(tmp_path):
 def test_another_trace_is_refused(tmp_path):
     held = write_trace(ROWS, tmp_path / "a.trace.parquet")
     write_trace(ROWS[:1], tmp_path / "a.trace.parquet")
-    with pytest.raises(EvaluationError, match=r"its sha256 is not the one that a\.json"):
+    with pytest.raises(EvaluationError, match=r"is not the trace that a\.json was written with"):
         trace_of(evaluation(VALUES, trace=held), tmp_path / "a.json")
 
 
