@@ -294,7 +294,7 @@ def checked(plan: SweepPlan, dataset: Dataset, current: Config) -> Space:
         raise StudyError("--workers needs a dataset folder, and a space that is read from a file")
     confirms = plan.confirm and len(plan.objectives) == 1
     one = len({query.group for query in dataset.queries}) < 2
-    if confirms and one and parts_of(dataset, plan.seed) is None:
+    if parts_of(dataset, plan.seed) is None and confirms and one:
         raise StudyError(
             f"{dataset.name}: all queries are of one group, so none can be held out; add "
             "others, or say --no-confirm"
