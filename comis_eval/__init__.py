@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from comis_eval.comparison import compare_evaluations
+    from comis_eval.comparison import compare
     from comis_eval.config import Config, RagConfig
     from comis_eval.config_file import load_config
     from comis_eval.datasets import Dataset, load_dataset
@@ -39,7 +39,7 @@ _HOMES = {
     "Tenancy": "comis_eval.types",
     "TrustLevel": "comis_eval.types",
     "Verdict": "comis_eval.gating",
-    "compare_evaluations": "comis_eval.comparison",
+    "compare": "comis_eval.comparison",
     "evaluate": "comis_eval.evaluation",
     "gate": "comis_eval.gating",
     "load_config": "comis_eval.config_file",
@@ -63,7 +63,7 @@ __all__ = [
     "Tenancy",
     "TrustLevel",
     "Verdict",
-    "compare_evaluations",
+    "compare",
     "evaluate",
     "gate",
     "load_config",

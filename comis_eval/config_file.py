@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 def load_config(
-    path: Path | None,
+    path: Path | str | None,
     *,
     agent: str | None = None,
     overrides: Sequence[str] = (),
@@ -74,7 +74,7 @@ def load_config(
         ConfigError: If the file cannot be read, or if values are not allowed: all of them
             at once, each with its path, what was found and what may stand there.
     """
-    source = _Source({}, "defaults", ("rag",)) if path is None else _read_source(path, agent)
+    source = _Source({}, "defaults", ("rag",)) if path is None else _read_source(Path(path), agent)
     if path is None and agent is not None:
         raise ConfigError(f"agent {shown(agent)} was asked for without a configuration file")
 

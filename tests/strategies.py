@@ -23,7 +23,8 @@ NAMES = ["Maya", "Maya Chen", "Kiln", "Brackwater", "Café Luna"]
 TENANCIES = [Tenancy("t1", "a1"), Tenancy("t1", "a2"), Tenancy("t1"), Tenancy("t2", "a1")]
 
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=0, max_size=6).map(" ".join)
-TIMES = st.integers(NOW - 400 * DAY, NOW + 2 * DAY)
+# Some times are those of other memories: event dates are often told by the day.
+TIMES = st.sampled_from([NOW - 30 * DAY, NOW - DAY]) | st.integers(NOW - 400 * DAY, NOW + 2 * DAY)
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 0.5, 1.0]) | st.floats(0, 1)
 COUNTS = st.integers(1, 6)
 

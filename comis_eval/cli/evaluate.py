@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from comis_eval.cli import options
 from comis_eval.cli.figures import show_evaluation
 from comis_eval.cli.terminal import console, line, print_json, progress
 from comis_eval.config import Config
+from comis_eval.config_file import dump_rag
 from comis_eval.datasets import Dataset, load_dataset
 from comis_eval.errors import EvaluationError
 from comis_eval.evaluation import DEFAULT_METRICS, Evaluation, evaluate, file
@@ -86,7 +88,13 @@ def _track(
     from comis_eval.tracking import Tracker, dashboard_command
     from comis_eval.tuning.tracked import single
 
-    run = Tracker.open(uri).log_single(single(evaluation, dataset, config, started_ms=started))
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"evaluation.json": Path(folder) / "evaluation.json"}
+        file.write_evaluation(evaluation, files["evaluation.json"])
+        files["rag.yaml"] = Path(folder) / "rag.yaml"
+        files["rag.yaml"].write_text(dump_rag(config), encoding="utf-8")
+        told = single(evaluation, dataset, config, started_ms=started, artifacts=files)
+        run = Tracker.open(uri).log_single(told)
     line(console(err=True), f"MLflow run {run}: {dashboard_command(uri)}")
 
 

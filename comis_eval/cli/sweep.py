@@ -26,7 +26,7 @@ from comis_eval.tuning.records import TrialRecord
 from comis_eval.tuning.replay import objectives_of
 from comis_eval.tuning.space import Space
 from comis_eval.tuning.sweep import JOURNAL, SweepPlan, SweepResult, checked, sweep
-from comis_eval.tuning.tracked import parent_of, run_of
+from comis_eval.tuning.tracked import parent_of, run_of, texts_of
 
 _OPTUNA = "optuna.journal"
 _LEDGER = Path("experiments") / "ledger.jsonl"
@@ -51,6 +51,8 @@ _OPTIONS = (
     click.option("--no-confirm", is_flag=True, help="Do not look at held-out queries."),
     click.option("--tracking-uri", metavar="URI", help="MLflow's; sqlite under experiments/."),
     click.option("--no-track", is_flag=True, help="Leave MLflow alone."),
+    click.option("--with-text", is_flag=True,
+                 help="Upload the dataset's own files too; else no text leaves the machine."),
     click.option("--log-trials", metavar="WHICH", default="all", show_default=True,
                  help="Which trials become MLflow runs: all, top:N or none."),
     click.option("--out", type=click.Path(file_okay=False, path_type=Path),
@@ -104,7 +106,10 @@ def command(dataset: str, *, as_json: bool, **given: Any) -> None:
         figures = _figures(place)
         if (opened := log()) is not None:
             try:
-                _logged(opened, plan, labelled, current, result, place, figures, started)
+                files = _files(place, figures)
+                if own["with_text"]:
+                    files |= texts_of(labelled)
+                _logged(opened, plan, labelled, current, result, files, started)
             except TrackingError as error:
                 trouble = error
     if as_json:
@@ -125,7 +130,7 @@ def command(dataset: str, *, as_json: bool, **given: Any) -> None:
 
 _OWN = (
     "trials", "space", "objectives", "sampler", "study", "storage", "workers", "resume",
-    "freeze_trust", "no_confirm", "tracking_uri", "no_track", "log_trials", "out",
+    "freeze_trust", "no_confirm", "tracking_uri", "no_track", "log_trials", "with_text", "out",
 )  # fmt: skip
 
 
@@ -198,22 +203,22 @@ def _logged(
     dataset: Dataset,
     current: Config,
     result: SweepResult,
-    place: Path,
-    figures: list[Path],
+    files: dict[str, Path],
     started: int,
 ) -> None:
     """Tell MLflow every trial, those of an earlier run included, and how it ended."""
     at = round(time.time() * 1000)
     for record in result.study.trials:
         log.add(run_of(record, result.study.objectives, at_ms=at))
-    files = {
-        name: place / name
-        for name in (studies.TRIALS, studies.RAG, studies.RESULT, JOURNAL)
-        if (place / name).is_file()
-    }
-    files |= {f"figures/{path.name}": path for path in figures}
     ended = parent_of(plan, dataset, current, started_ms=started, result=result, artifacts=files)
     log.finish(ended, planned=result.study.counts.run)
+
+
+def _files(place: Path, figures: list[Path]) -> dict[str, Path]:
+    """What of the study folder is uploaded: ids and numbers, no text."""
+    names = (studies.TRIALS, studies.RAG, studies.RESULT, JOURNAL)
+    files = {name: place / name for name in names if (place / name).is_file()}
+    return files | {f"figures/{path.name}": path for path in figures}
 
 
 def _figures(place: Path) -> list[Path]:

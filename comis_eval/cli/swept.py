@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from comis_eval.cli.terminal import WRONG, cell, figure, line, short_hash, table, titled
+from comis_eval.config import config_hash
 from comis_eval.tuning.confirm import MARGIN
 from comis_eval.tuning.sweep import SweepResult
 
@@ -29,9 +30,15 @@ def show_sweep(result: SweepResult, out: Console) -> None:
 
 def _show_search(result: SweepResult, out: Console) -> None:
     counts, dataset = result.study.counts, result.dataset
+    rag, utility = result.current.rag, result.current.harness.utility
+    scored = sum(query.answerable for query in dataset.queries)
     names = ", ".join(objective.name for objective in result.study.objectives)
     on = f"{dataset.name} {short_hash(dataset.fingerprint)}, {len(dataset.queries)} queries"
     line(out, f"study {result.name}: {names} on {on}, seed {result.seed}, {result.sampler}")
+    line(out, f"{scored} scored, {len(dataset.queries) - scored} unanswerable, 0 failed; "
+              f"in use: config {short_hash(config_hash(result.current))}; gain linear, relevant "
+              f"from grade 1, k0 {utility.k0 or rag.max_results}, "
+              f"c0 {utility.c0 or rag.max_context_chars}")  # fmt: skip
     line(out, f"{counts.run} of {counts.planned} trials: {counts.distinct} distinct, "
               f"{counts.duplicate} repeated, {counts.infeasible} infeasible, "
               f"{counts.failed} failed")  # fmt: skip
@@ -54,10 +61,10 @@ def _show_winner(result: SweepResult, out: Console) -> None:
             cell(_range(result.flat.get(knob.path, ()))),
             cell(result.importances.get(knob.path)),
         ))  # fmt: skip
-    columns = ("knob", "in use", "winner", "within noise of the best", "importance")
+    columns = ("knob", "in use", "winner", "makes no difference within", "importance")
     titled(
         out,
-        f"Knobs: in use, of the winning trial {record.number}, and what is within noise",
+        f"Knobs: in use, of the winning trial {record.number}, and how far each may move alone",
         table(columns, rows, numbers=("importance",), whole=("knob",)),
     )
     gain, floor = result.choice.tuned_gain, result.choice.floor
@@ -76,7 +83,7 @@ def _show_beside(result: SweepResult, out: Console) -> None:
         (cell(name), *(cell(row.get(metric)) for metric in names))
         for name, row in result.references.items()
     ]
-    title = "On the whole dataset, beside plain rankings of the same memories"
+    title = "On the whole dataset, which the search has seen, beside plain rankings"
     titled(out, title, table(("", *names), rows, numbers=names))
 
 
@@ -116,13 +123,14 @@ def _show_held_out(result: SweepResult, out: Console) -> None:
          cell(row["high"]), cell(str(row["n"])))
         for category, row in looked.per_category.items()
     ]  # fmt: skip
-    columns = ("current", "winner", "low", "high", "n")
+    columns = ("in use", "unseen winner", "low", "high", "n")
     titled(out, f"{name} by category", table(("category", *columns), rows, numbers=columns))
 
 
 def _show_advice(result: SweepResult, out: Console) -> None:
     adopt = result.decision.outcome == "adopt"
-    line(out, result.decision.sentence, "bold green" if adopt else "bold")
+    if result.choice is not None:
+        line(out, result.decision.sentence, "bold green" if adopt else "bold")
     for reason in result.decision.reasons:
         line(out, f"- {reason}")
     if result.unjudged and result.choice is not None:

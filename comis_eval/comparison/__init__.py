@@ -13,6 +13,9 @@ from comis_eval.comparison.way import (
     scored_order,
 )
 
+compare = compare_evaluations
+"""Under the short name by which the package offers it."""
+
 __all__ = [
     "STAGES",
     "Cell",
@@ -24,6 +27,7 @@ __all__ = [
     "Way",
     "check_comparable",
     "check_constants",
+    "compare",
     "compare_evaluations",
     "context_ids",
     "deltas",

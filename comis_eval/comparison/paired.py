@@ -144,12 +144,11 @@ def incomparable(evaluations: Sequence[Evaluation], metric: str) -> str | None:
         return None
     first = evaluations[0].settings
     for other in evaluations[1:]:
-        for key in _CONSTANTS:
-            if other.settings[key] != first[key]:
-                return (
-                    f"{metric} rests on {key}, which is {first[key]} | {other.settings[key]}; "
-                    f"evaluate the second with --set harness.utility.{key}={first[key]}"
-                )
+        differing = [key for key in _CONSTANTS if other.settings[key] != first[key]]
+        if differing:
+            found = ", ".join(f"{key} ({first[key]} | {other.settings[key]})" for key in differing)
+            remedy = " ".join(f"--set harness.utility.{key}={first[key]}" for key in differing)
+            return f"{metric} rests on {found}, which differ; evaluate the second with {remedy}"
         if metric == "utility" and other.settings["utility"] != first["utility"]:
             one, two = (_plain(s["utility"]) for s in (first, other.settings))
             return f"utility's constants differ: {_shown(one)} | {_shown(two)}; use the same"

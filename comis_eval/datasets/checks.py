@@ -196,6 +196,10 @@ def _check_splits(contents: Contents, complaints: Complaints) -> None:
         complaints.fault(HEADER, None, f"splits names group {shown(group)}, which no query has")
 
 
+_SECONDS_UNTIL = 31_536_000_000
+"""A year in milliseconds: before it a time in seconds was meant."""
+
+
 def _warn_of_times(contents: Contents, complaints: Complaints) -> None:
     if contents.header is None:
         return
@@ -204,6 +208,12 @@ def _warn_of_times(contents: Contents, complaints: Complaints) -> None:
         if last is not None and memory.created_at > last:
             complaints.warn(
                 MEMORIES, line, f"createdAt {memory.created_at} is later than every query's now"
+            )
+        if 0 < memory.created_at < _SECONDS_UNTIL:
+            complaints.warn(
+                MEMORIES,
+                line,
+                f"createdAt {memory.created_at} is in 1970: times are milliseconds, not seconds",
             )
         if memory.expires_at is not None and memory.expires_at <= memory.created_at:
             complaints.warn(

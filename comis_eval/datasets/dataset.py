@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from comis_eval.datasets.judgments import Judgments
 from comis_eval.datasets.labels import DEFAULT_POLICY, Attack, Edge, Link, Policy, Usefulness
 from comis_eval.datasets.split import SPLITS, split_of
 from comis_eval.errors import DatasetError
-from comis_eval.types import Memory, Query
+from comis_eval.types import Memory, Query, Tenancy, Turn
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,6 +77,32 @@ class Dataset:
     def headline(self, category: str) -> bool:
         """Tell whether a category counts in the headline; one not mentioned does."""
         return self.categories.get(category, True)
+
+    def query(
+        self,
+        text: str,
+        *,
+        turns: Sequence[str] = (),
+        tenancy: Tenancy | None = None,
+        now: int | None = None,
+    ) -> Query:
+        """A question of one's own, asked as most of the dataset's queries are.
+
+        Args:
+            text: The message.
+            turns: Earlier user messages, oldest first.
+            tenancy: Whose memories are searched; None: the queries' most common one.
+            now: The moment of asking, ms; None: the queries' most common one.
+        """
+        tenancies = Counter(query.tenancy for query in self.queries)
+        moments = Counter(query.now for query in self.queries)
+        return Query(
+            id="asked",
+            text=text,
+            now=moments.most_common(1)[0][0] if now is None else now,
+            turns=tuple(Turn("user", turn) for turn in turns),
+            tenancy=tenancies.most_common(1)[0][0] if tenancy is None else tenancy,
+        )
 
     def select(self, split: str, *, seed: int) -> Self:
         """Keep one split's queries, and every memory.

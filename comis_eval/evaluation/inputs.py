@@ -71,7 +71,7 @@ class Judge:
         inputs = self.shown_inputs(
             shown, rankings.table.facts, rankings.config, constants, relevance_level
         )
-        return replace(inputs, trace=self._trace(rankings))
+        return replace(inputs, trace=self._trace(rankings, relevance_level))
 
     def shown_inputs(
         self,
@@ -101,7 +101,7 @@ class Judge:
             max_context_chars=config.rag.max_context_chars,
             objective=constants,
             categories=self.categories,
-            superseded=self.superseded,
+            superseded=self.superseded_at(relevance_level),
             poison_total=self.poison_total,
         )
 
@@ -147,9 +147,18 @@ class Judge:
             np.array([self.dataset.headline(name) for name in names], dtype=bool),
         )
 
+    def superseded_at(self, level: int) -> NDArray[np.int32]:
+        """Row of the outdated answer of each query, shape (q,).
+
+        -1 where there is none, or no other memory reaches the level: then there is no current
+        answer that it could stand above.
+        """
+        rows = self._superseded
+        own = self.grades(rows[:, None])[:, 0] >= level
+        return np.where(self.ideal.relevant(level) - own > 0, rows, -1).astype(np.int32)
+
     @cached_property
-    def superseded(self) -> NDArray[np.int32]:
-        """Row of the outdated answer of each query, -1 for none, shape (q,)."""
+    def _superseded(self) -> NDArray[np.int32]:
         row_of = self.dataset.row_of
         rows = [-1 if q.superseded is None else row_of[q.superseded] for q in self.dataset.queries]
         return np.array(rows, dtype=np.int32)
@@ -279,11 +288,11 @@ class Judge:
         sees = np.array(rows, dtype=bool).reshape(len(rows), len(self._kind[1]))
         return sees, np.array(which, dtype=np.intp)
 
-    def _trace(self, rankings: Rankings) -> StageTrace:
+    def _trace(self, rankings: Rankings, level: int) -> StageTrace:
         rows = np.where(rankings.presence["search"], rankings.table.rows, -1)
         there = rows >= 0
         unwanted = (there & self._disallowed[rows]) | self._foreign(rows) | self._poison(rows)
-        relevant = self.grades(rows) >= 1
+        relevant = self.grades(rows) >= level
         blocking = np.array([fate in BLOCKING for fate in FATES])
         return StageTrace(
             row=rows,

@@ -29,6 +29,7 @@ def spread(
     window_days: int,
     cap: int,
     allowed: Allowed,
+    with_seeds: bool = False,
 ) -> LaneHits:
     """Rank memories of the query's tenancy by how near to a seed they happened.
 
@@ -40,15 +41,17 @@ def spread(
         window_days: How far from a seed's time counts, days, inclusive, > 0.
         cap: How many memories a query gets at most, >= 1.
         allowed: Filters (query, memory) pairs, by expiry or type say, before the cap.
+        with_seeds: Keep seeds and what happened at exactly a seed's time: what could be
+            reached if some of the seeds were none.
 
     Returns:
         Nearest to any seed first, ties by memory id ascending (code points). Seeds and
-        memories at exactly a seed's time are left out. The score is 1 / (1 + days).
+        memories at exactly a seed's time are else left out. The score is 1 / (1 + days).
     """
     seeds = seeds_of(seed_rows, len(corpus))
     window = min(window_days * DAY_MS, _LONGEST_MS)
     return ranked(
-        _neighbours(seeds, corpus, batch_scope, window),
+        _neighbours(seeds, corpus, batch_scope, window, with_seeds=with_seeds),
         corpus.id_rank,
         score=lambda nearness: 1 / (1 - nearness / DAY_MS),
         cap=cap,
@@ -58,7 +61,12 @@ def spread(
 
 
 def _neighbours(
-    seeds: Seeds, corpus: Corpus, batch_scope: NDArray[np.int32], window: int
+    seeds: Seeds,
+    corpus: Corpus,
+    batch_scope: NDArray[np.int32],
+    window: int,
+    *,
+    with_seeds: bool,
 ) -> Iterator[Found]:
     """Find what happened near seeds; strength is minus the distance to the nearest, ms."""
     times = corpus.occurred_at
@@ -79,7 +87,7 @@ def _neighbours(
         distance = np.abs(times[near] - centres[block][owners])
         found = Found(queries[block][owners], near, -distance.astype(np.float64))
         # Seeds go with what happened at exactly a seed's time.
-        yield found.at(distance > 0)
+        yield found if with_seeds else found.at(distance > 0)
 
 
 def _windows(

@@ -49,7 +49,13 @@ def reachable(table: Candidates, coverage: Coverage) -> Candidates:
         wide, _ = wide.extended(hits)
     if coverage.window_days:
         hits = temporal.spread(
-            seeds, corpus, scope, window_days=coverage.window_days, cap=_EVERYONE, allowed=anyone
+            seeds,
+            corpus,
+            scope,
+            window_days=coverage.window_days,
+            cap=_EVERYONE,
+            allowed=anyone,
+            with_seeds=True,
         )
         wide, _ = wide.extended(hits)
     if coverage.causal and table.links is not None:

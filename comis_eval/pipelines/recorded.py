@@ -27,7 +27,7 @@ def trace_record(rankings: Rankings, query: int, *, duration_ms: float = 0) -> d
     fused search, the vector lane counts none.
     """
     table = rankings.table
-    text = table.queries[query].text
+    text = table.batch.texts[query]
     blank = not text.strip()
     searched = rankings.searched[query]
     entity = rankings.ranks.get("entity")

@@ -94,7 +94,8 @@ class History:
             look = _FEASIBLE if feasible else _INFEASIBLE
             marks.append(Dot(left, top, 2.2, *look, hollow=not feasible))
         best_so_far = [(x(s.number), y(s.best)) for s in self.steps if not isnan(s.best)]
-        marks.append(Trail(_stairs(best_so_far), "first", 2))
+        if best_so_far:  # there is none while no trial is feasible
+            marks.append(Trail(_stairs(best_so_far), "first", 2))
         best = self.steps[-1].best
         return Drawing(
             width,

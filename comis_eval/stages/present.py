@@ -138,6 +138,9 @@ def iso_date(time_ms: int) -> str:
 
 def _about(memory: Memory, line_format: LineFormat) -> str:
     who, channel = _printed(memory.source.who), _printed(memory.source.channel)
+    if line_format == "full":
+        # A name may not close the bracket that it stands in.
+        who, channel = (_BRACKETS.sub(" ", name) for name in (who, channel))
     recorded = iso_date(memory.created_at)
     if line_format == "short":
         return f" ({recorded} via {channel})" if channel else f" ({recorded})"
@@ -250,6 +253,7 @@ _IMITATION = re.compile(
 )
 _WRAPPED = re.compile(r"(<<<UNTRUSTED_([0-9a-f]{24})>>>)(.*)(<<<END_UNTRUSTED_\2>>>)", re.DOTALL)
 
+_BRACKETS = re.compile(r"[():;]")
 _NEWLINES = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 _UNSEEN = re.compile(

@@ -8,7 +8,7 @@ nobody looked at. Source: specification of the metrics, "Choosing among many tri
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -97,31 +97,6 @@ def distance(
         numeric = isinstance(a, int | float) and isinstance(b, int | float) and span > 0
         total += abs(a - b) / span if numeric else 1.0  # type: ignore[operator]
     return total
-
-
-def flat_region(
-    points: Sequence[Mapping[str, Any]], near: NDArray[np.bool_]
-) -> dict[str, tuple[Any, ...]]:
-    """What each knob may be without leaving the noise around the best.
-
-    Args:
-        points: The trials' values by knob.
-        near: Trials within one standard error of the best, shape (t,).
-
-    Returns:
-        (lowest, highest) of a number, the values seen of any other knob.
-    """
-    region: dict[str, tuple[Any, ...]] = {}
-    for name in dict.fromkeys(name for point in points for name in point):
-        seen = [p[name] for p, inside in zip(points, near, strict=True) if inside and name in p]
-        if not seen:
-            continue
-        numbers = [v for v in seen if isinstance(v, int | float) and not isinstance(v, bool)]
-        if len(numbers) == len(seen):
-            region[name] = (min(numbers), max(numbers))
-        else:
-            region[name] = tuple(sorted(set(seen), key=str))
-    return region
 
 
 def decide(

@@ -15,7 +15,7 @@ for only while the switch is on; ``when: {knob: value}`` adds conditions of one'
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -185,7 +185,7 @@ class Space:
         paths = {knob.path for knob in self.knobs}
         for path in paths:
             switch = switch_of(path)
-            if switch and switch not in paths and not _runs(base, path, switch):
+            if switch and switch not in paths and not _runs(base, path, switch, paths):
                 faults.append(
                     f"{path}: does nothing while {switch} is false; "
                     f"search {switch} too, or set it to true"
@@ -285,10 +285,10 @@ def _faults(knobs: tuple[Knob, ...], number: int) -> Iterator[str]:
                     )
 
 
-def _runs(base: Config, path: str, switch: str) -> bool:
+def _runs(base: Config, path: str, switch: str, searched: Collection[str]) -> bool:
     if path == _SEED_COUNT:  # the seeds of all spread lanes
-        lanes = base.rag.lanes
-        return base.rag.entity_lane.enabled or lanes.temporal.enabled or lanes.causal.enabled
+        switches = (switch, "rag.lanes.temporal.enabled", "rag.lanes.causal.enabled")
+        return any(other in searched or _setting(base, other) is True for other in switches)
     return _setting(base, switch) is True
 
 

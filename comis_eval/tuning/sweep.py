@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from comis_eval.config import Config, config_hash
 from comis_eval.datasets import Dataset, load_dataset
@@ -21,16 +20,16 @@ from comis_eval.evaluation.measure import check_serves
 from comis_eval.metrics import ALL, leaks, means, parse
 from comis_eval.pipelines.rank import rank
 from comis_eval.pipelines.retrieval import Retriever
-from comis_eval.stats import within_one_standard_error
 from comis_eval.tuning import ledger
-from comis_eval.tuning.confirm import Choice, distinct_feasible
+from comis_eval.tuning.confirm import Choice
+from comis_eval.tuning.flat import flat_region
 from comis_eval.tuning.holdout import FOLDS, HeldOut, chosen, held_out, parts_of
 from comis_eval.tuning.importance import importances as importances_of
 from comis_eval.tuning.parts import Bench, coverage_of
 from comis_eval.tuning.records import TrialRecord
 from comis_eval.tuning.replay import Replay, objectives_of
 from comis_eval.tuning.result import StudyResult
-from comis_eval.tuning.select import Decision, decide, flat_region
+from comis_eval.tuning.select import Decision, decide
 from comis_eval.tuning.space import Space
 from comis_eval.tuning.study import Progress, run_study
 from comis_eval.tuning.task import Plan, Task
@@ -201,7 +200,6 @@ def sweep(
             progress=progress,
         )
     tuned = bench.groups if parts is None else bench.groups[parts["tune"]]
-    importances, flat = _shape(study, tune, tuned)
     made = partial(
         SweepResult,
         name=plan.name,
@@ -210,9 +208,8 @@ def sweep(
         seed=plan.seed,
         sampler=plan.sampler,
         study=study,
-        importances=importances,
-        flat=flat,
-        notes=study.notes,
+        importances=importances_of(study),
+        notes=(*study.notes, *_warnings(study)),
     )
     if len(plan.objectives) > 1:
         words = (
@@ -264,6 +261,7 @@ def sweep(
     if looked is not None:
         _write_down(plan, dataset, looked, decision)
     return made(
+        flat=flat_region(study, tune, choice.number, tuned),
         references=_beside(dataset, current, winner, retriever),
         choice=choice,
         held_out=looked,
@@ -376,6 +374,16 @@ def _spec(
     )
 
 
+def _warnings(study: StudyResult) -> tuple[str, ...]:
+    """What is odd about the study as a whole."""
+    over = {name: amount for name, amount in study.current.constraints.items() if amount > 0}
+    told = ", ".join(f"{name} by {amount:.4g}" for name, amount in over.items())
+    found = [f"the current configuration itself oversteps its bounds: {told}"] if over else []
+    if study.best is None:
+        found.append("no trial is within the bounds, so none can win")
+    return tuple(found)
+
+
 def default_space(dataset: Dataset, current: Config, *, freeze_trust: bool = False) -> Space:
     """The knobs that do something on a dataset, over the ranges in which they do."""
     return Space.default(
@@ -430,17 +438,6 @@ def _beside(
         name: {metric: mean.value for metric, mean in row.items() if metric in names}
         for name, row in rows.items()
     }
-
-
-def _shape(
-    study: StudyResult, tune: Replay, groups: NDArray[np.str_]
-) -> tuple[dict[str, float], dict[str, tuple[Any, ...]]]:
-    """How much each knob matters, and how far it may move without leaving the noise."""
-    ranked = distinct_feasible(study)
-    sign, current = study.objectives[0].sign, study.per_query(0)
-    matrix = sign * (study.matrix([record.number for record in ranked]) - current).T
-    near = within_one_standard_error(matrix, groups, tune.query_weights)
-    return importances_of(study), flat_region([record.params for record in ranked], near)
 
 
 def _opened_before(plan: SweepPlan, dataset: Dataset) -> int:

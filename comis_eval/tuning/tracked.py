@@ -12,6 +12,7 @@ from pathlib import Path
 from comis_eval.config import Config, config_hash
 from comis_eval.datasets import Dataset
 from comis_eval.evaluation import Evaluation
+from comis_eval.evaluation.inputs import objective_of
 from comis_eval.evaluation.measure import versions
 from comis_eval.text import sha256_text
 from comis_eval.tracking import Parent, Run, TrackedDataset
@@ -108,6 +109,7 @@ def parent_of(
             "seed": plan.seed,
             "objectives": ",".join(plan.objectives),
             "config_hash": config_hash(current),
+            **_constants(current),
         },
         metrics=metrics,
         tags=tags,
@@ -117,7 +119,14 @@ def parent_of(
     )
 
 
-def single(evaluation: Evaluation, dataset: Dataset, config: Config, *, started_ms: int) -> Parent:
+def single(
+    evaluation: Evaluation,
+    dataset: Dataset,
+    config: Config,
+    *,
+    started_ms: int,
+    artifacts: Mapping[str, Path] | None = None,
+) -> Parent:
     """One evaluation as a run of its own."""
     return Parent(
         experiment=EXPERIMENT,
@@ -130,6 +139,10 @@ def single(evaluation: Evaluation, dataset: Dataset, config: Config, *, started_
             "seed": evaluation.seed,
             "pipeline": evaluation.pipeline,
             "config_hash": evaluation.config_hash,
+            "gain": evaluation.settings["gain"],
+            "relevance_level": evaluation.settings["relevance_level"],
+            "k0": evaluation.settings["k0"],
+            "c0": evaluation.settings["c0"],
             **_leaves(config.to_tree()["rag"], "rag"),
         },
         metrics={
@@ -139,6 +152,7 @@ def single(evaluation: Evaluation, dataset: Dataset, config: Config, *, started_
         },
         tags=_tags(config),
         commit=git_commit(),
+        artifacts=artifacts or {},
     )
 
 
@@ -173,6 +187,19 @@ def _tags(config: Config) -> dict[str, str]:
         "comis_eval.semantics": config.semantics.preset,
         **{f"version.{name}": number for name, number in versions().items()},
     }
+
+
+def _constants(current: Config) -> dict[str, str | int]:
+    """What the figures of a sweep rest on: those of the current configuration."""
+    constants = objective_of(current)
+    return {"gain": "linear", "relevance_level": 1, "k0": constants.k0, "c0": constants.c0}
+
+
+def texts_of(dataset: Dataset) -> dict[str, Path]:
+    """The dataset's own files, for whoever lets its text leave the machine."""
+    folder = dataset.folder
+    names = ("dataset.yaml", "memories.jsonl", "queries.jsonl", "qrels.tsv")
+    return {} if folder is None else {f"dataset/{name}": folder / name for name in names}
 
 
 def _dataset(dataset: Dataset) -> TrackedDataset:

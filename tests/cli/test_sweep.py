@@ -74,8 +74,9 @@ def test_a_sweep_says_what_it_found_what_to_do_and_where_it_is(command):
     assert told.startswith("study stale-1: utility on stale ")
     assert "6 of 6 trials: 6 distinct, 0 repeated, 0 infeasible, 0 failed\n" in told
     for part in (
-        "rag.scoring.recencyAlpha", "within noise of the best", "by luck alone the best of 6",
-        "beside plain rankings of the same memories", "rank_bm25",
+        "rag.scoring.recencyAlpha", "makes no difference within", "by luck alone the best of 6",
+        "24 scored, 0 unanswerable, 0 failed; in use: config ", "k0 5, c0 4000\n",
+        "On the whole dataset, which the search has seen, beside plain rankings", "rank_bm25",
         "Held out: every query, answered by a search that never saw it", "gain in utility +",
         "utility by category", "study folder: experiments/studies/stale-1\n",
         "comis-eval config export stale-1\n",
@@ -120,6 +121,7 @@ def test_several_objectives_print_their_front(command):
     told = output(*command("--objective", "ndcg@10", "--objective", "context_chars", trials=12))
     assert "The front: no trial is better on every objective" in told
     assert "Held out" not in told
+    assert "No change is justified" not in told
     assert "confirm the choice by a sweep with one objective" in told
 
 
@@ -326,6 +328,18 @@ def test_a_tracking_failure_loses_nothing_and_is_made_up_for(command, client, mo
     (parent,), children = runs_of(client("sqlite:///later.db"))
     assert len(children) == 6
     assert parent.info.status == "FINISHED"
+
+
+@pytest.mark.slow
+def test_text_leaves_the_machine_only_when_told_to(command, client, data):
+    place = ("--study", "mine", "--tracking-uri", "sqlite:///m.db", "--no-confirm", "--with-text")
+    output(*command(*place, trials=2, track=True))
+    logged = client("sqlite:///m.db")
+    (parent,), _ = runs_of(logged)
+    names = {entry.path for entry in logged.list_artifacts(parent.info.run_id, "dataset")}
+    assert names == {f"dataset/{path.name}" for path in (data / "stale").iterdir()}
+    fetched = logged.download_artifacts(parent.info.run_id, "dataset/memories.jsonl")
+    assert Path(fetched).read_bytes() == (data / "stale" / "memories.jsonl").read_bytes()
 
 
 @pytest.mark.slow

@@ -118,13 +118,17 @@ def test_metrics_are_the_shared_headline_ones_and_what_is_left_out_is_said() -> 
     compared = compare_evaluations(a, b)
     assert [d.metric for d in compared.headline] == ["ndcg@10"]
     assert "hit@5 is left out: not all of them scored it" in compared.notes
-    assert any("utility rests on k0, which is 5 | 8" in note for note in compared.notes)
+    assert any("utility rests on k0 (5 | 8)" in note for note in compared.notes)
 
 
 @pytest.mark.parametrize(
     ("metric", "change", "said"),
     [
-        ("utility", {"k0": 8}, "rests on k0, which is 5 | 8; .*--set harness.utility.k0=5"),
+        (
+            "utility",
+            {"k0": 8},
+            "rests on k0 \\(5 \\| 8\\), which differ; .*--set harness.utility.k0=5",
+        ),
         ("context_ndcg", {"c0": 9}, "rests on c0"),
         ("noise", {"k0": 8}, "rests on k0"),
         ("utility", {"utility": {"cost": 0, "unanswerableWeight": 0.1}}, "constants differ: 'cost"),

@@ -428,13 +428,15 @@ def test_fixed_splits_must_place_every_group_and_no_other(tmp_path):
     ("files", "expected"),
     [
         ({"memories_jsonl": memory(createdAt=NOW + 1)}, "memories.jsonl:4: createdAt 17"),
+        ({"memories_jsonl": memory(createdAt=NOW // 1000)}, "times are milliseconds, not seconds"),
         ({"memories_jsonl": memory(expiresAt=NOW)}, "memories.jsonl:4: expiresAt is not after"),
         ({"queries_jsonl": query(id="q0", now=NOW + DAY, answerable=True, tenancy={"agentId": "b"}),
           "qrels_tsv": QRELS + "q0 0 m1 1\n"}, "qrels.tsv:4: memory 'm1' is relevant to query 'q0' "
                                                "but outside the scope it may be answered from"),
         ({"queries_jsonl": query(now=NOW - 3 * DAY - 1, answerable=True),
           "qrels_tsv": QRELS + "q3 0 m1 1\n"}, "was written after the query's now"),
-        ({"memories_jsonl": memory(createdAt=1, expiresAt=NOW), "qrels_tsv": QRELS + "q1 0 m4 1\n"},
+        ({"memories_jsonl": memory(createdAt=NOW - DAY, expiresAt=NOW),
+          "qrels_tsv": QRELS + "q1 0 m4 1\n"},
          "qrels.tsv:4: memory 'm4' is relevant to query 'q1' but has expired by"),
         ({"attack_jsonl": "x"}, "attack.jsonl: is not read; did you mean attacks.jsonl?"),
         ({"attacks_jsonl": lines([{"query": "q1", "poison": ["m1"], "kind": "k"}])},

@@ -12,7 +12,6 @@ from comis_eval.tuning.select import (
     Decision,
     decide,
     distance,
-    flat_region,
     nearest_of_the_best,
 )
 
@@ -96,23 +95,6 @@ def test_distance_goes_both_ways():
 
 
 # --- the flat region ----------------------------------------------------------------------
-
-
-def test_the_flat_region_has_what_is_near_and_nothing_else():
-    points = [
-        {"n": 5, "on": False},
-        {"n": 9, "on": True, "deep": 0.5},
-        {"n": 2, "on": True, "deep": 0.1},
-        {"n": 20, "on": False, "kind": "x"},
-    ]
-    near = np.array([True, True, True, False])
-    assert flat_region(points, near) == {"n": (2, 9), "on": (False, True), "deep": (0.1, 0.5)}
-
-
-def test_choices_of_names_are_listed_in_order():
-    points = [{"kind": "rrf"}, {"kind": "convex"}, {"kind": None}]
-    assert flat_region(points, np.ones(3, dtype=bool)) == {"kind": (None, "convex", "rrf")}
-    assert flat_region(points, np.zeros(3, dtype=bool)) == {}
 
 
 # --- the verdict --------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from comis_eval.tuning import folder, ledger
 from comis_eval.tuning import sweep as sweep_module
 from comis_eval.tuning.holdout import FOLDS, parts_of
 from comis_eval.tuning.journal import read_journal
+from comis_eval.tuning.parts import Bench, coverage_of
 from comis_eval.tuning.replay import Replay
 from comis_eval.tuning.select import SMALL
 from comis_eval.tuning.space import Space
@@ -538,3 +539,54 @@ def test_several_processes_search_one_study(on_disk, tmp_path):
             dataset, FTS, replace(how, name="t"),
             retriever=Retriever(dataset, reranker=object(), cache=None),  # type: ignore[arg-type]
         )  # fmt: skip
+
+
+# --- each knob alone ----------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+
+
+def grid(knob):
+    """Its values, about twenty of them."""
+    if knob.choices:
+        return list(knob.choices)
+    if knob.kind == "int" and not knob.log:
+        step = int(knob.step or 1)
+        return list(range(int(knob.low), int(knob.high) + 1, step))
+    spaced = np.geomspace if knob.log else np.linspace
+    values = [float(value) for value in spaced(knob.low, knob.high, 21)]
+    return [round(v) if knob.kind == "int" else knob.rounded(v) for v in values]
+
+
+def moved(replay, knob):
+    """A row of docs/tuning.md: one knob alone over its range, and whether a bound is best."""
+    base = replay.current.evolve(**{path: options[0] for path, options in knob.when})
+    values = grid(knob)
+    scores = [replay(base.evolve(**{knob.path: value})) for value in values]
+    utility = np.array([scored.values[0] for scored in scores])
+    feasible = np.array([max(scored.constraints.values()) <= 0 for scored in scores])
+    here = replay(base).values[0]
+    allowed = "none"
+    if feasible.any():
+        at = int(np.argmax(np.where(feasible, utility, -np.inf)))
+        allowed = f"{utility[at]:.3f} at {values[at]}"
+    if np.ptp(utility) < 1e-9:
+        return f"| `{knob.path}` | {here:.3f} | the same everywhere | {allowed} |", False
+    best = int(np.argmax(utility))
+    row = f"| `{knob.path}` | {here:.3f} | {utility[best]:.3f} at {values[best]} | {allowed} |"
+    return row, not knob.choices and best in (0, len(values) - 1)
+
+
+@pytest.mark.slow
+def test_each_knob_alone_is_best_inside_its_range_or_the_docs_say_why():
+    """``pytest tests/tuning/test_sweep.py -m slow -k alone -s`` prints the table of the docs."""
+    dataset, current = load_dataset(ROOT / "datasets" / "starter"), Config()
+    knobs = default_space(dataset, current)
+    table = Retriever(dataset).covering(dataset.queries, current, coverage_of(knobs, current))
+    replay = Bench(dataset, table, current, ("utility",)).replay()
+    found = [(knob.path, *moved(replay, knob)) for knob in knobs.knobs]
+    print("", *(row for _, row, _ in found), sep="\n")  # noqa: T201
+    docs = (ROOT / "docs" / "tuning.md").read_text()
+    assert [row for _, row, _ in found if row not in docs] == []
+    reasons = docs.partition("### Best at a bound")[2].partition("\n## ")[0]
+    assert [path for path, _, at_bound in found if at_bound and f"`{path}`" not in reasons] == []

@@ -88,6 +88,7 @@ def test_the_parent_says_what_was_searched_on_what():
     assert told.dataset.fingerprint == DATASET.fingerprint
     assert told.params == {
         "sampler": "random", "seed": 0, "objectives": "utility", "config_hash": config_hash(FTS),
+        "gain": "linear", "relevance_level": 1, "k0": 5, "c0": 4000,
     }  # fmt: skip
     assert told.tags["comis_eval.semantics"] == "documented"
     assert {"version.optuna", "version.comis_eval"} <= set(told.tags)

@@ -65,7 +65,7 @@ class Run:
         )
 
 
-def read_qrels(path: Path) -> dict[str, dict[str, int]]:
+def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
     """Read TREC judgments: ``query iteration document grade``, the iteration ignored.
 
     Returns:
@@ -78,6 +78,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     complaints = Complaints()
     qrels: dict[str, dict[str, int]] = {}
     first_line: dict[tuple[str, str], int] = {}
+    path = Path(path)
     for line, words in read_columns(path, _QRELS_COLUMNS, complaints):
         query_id, _, doc_id, grade = words
         first = first_line.setdefault((query_id, doc_id), line)
@@ -94,7 +95,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     return qrels
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path | str) -> Run:
     """Read TREC results: ``query Q0 document rank score tag``.
 
     Returns:
@@ -109,6 +110,7 @@ def read_run(path: Path) -> Run:
     ranked: dict[str, dict[int, Hit]] = defaultdict(dict)
     line_of: dict[tuple[str, str | int], int] = {}
     tags: dict[str, int] = {}
+    path = Path(path)
     for line, words in read_columns(path, _RUN_COLUMNS, complaints):
         query_id, _, doc_id, rank_text, score_text, tag = words
         tags.setdefault(tag, line)
