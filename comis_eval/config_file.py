@@ -265,6 +265,9 @@ def parse_yaml(text: str, *, where: str) -> Any:
         said = ", ".join(filter(None, (error.context, error.problem)))
         problem = printable(said, limit=200)
         raise ConfigError(f"{where}:{line}: not usable YAML: {problem}") from error
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        # A tag that PyYAML takes at its word: !!bool on what is none, a date of no calendar.
+        raise ConfigError(f"{where}: not usable YAML: a value is not what it says it is") from error
     if loader.repeated:
         listed = (f"{where}:{line}: key {key} stands twice" for line, key in loader.repeated)
         raise ConfigError("; ".join(listed))

@@ -25,6 +25,7 @@ from comis_eval.cli.terminal import (
 from comis_eval.config import Config, config_hash
 from comis_eval.datasets import Dataset
 from comis_eval.errors import EvaluationError
+from comis_eval.files import replacing
 from comis_eval.gating.render import figure, signed
 from comis_eval.metrics import parse
 
@@ -88,10 +89,9 @@ def _head(dataset: Dataset, config: Config, asked: options.Options) -> dict[str,
 
 def _write(document: dict[str, Any], path: Path) -> None:
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(text + "\n", encoding="utf-8")
-        partial.replace(path)
+        with replacing(path) as partial:
+            partial.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise EvaluationError(f"--out {path}: cannot be written: {error.strerror}") from error
     line(console(err=True), f"written: {path}")

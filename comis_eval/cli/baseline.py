@@ -11,7 +11,7 @@ from comis_eval.cli import options
 from comis_eval.cli.gate import FOLDER
 from comis_eval.cli.terminal import console, line, print_json, short_hash, table, titled
 from comis_eval.errors import EvaluationError
-from comis_eval.evaluation import Evaluation, read_evaluation
+from comis_eval.evaluation import Evaluation, read_evaluation, trace
 from comis_eval.evaluation.file import as_json as evaluation_document
 from comis_eval.gating.baseline import (
     checked_name,
@@ -60,13 +60,16 @@ def set_(evaluation: Path, *, name: str, folder: Path, accept_faults: bool) -> N
     path = folder / f"{checked_name(name)}.json"
     before = _replaced(path, out)
     try:
-        write_baseline(measured, name, folder=folder, accept_faults=accept_faults)
+        there = measured.trace is not None and trace.beside(measured, evaluation).is_file()
+        held = trace.whole(measured, evaluation)[1] if there else None
+        write_baseline(measured, name, folder=folder, accept_faults=accept_faults, trace=held)
     except OSError as error:
         raise EvaluationError(f"{path}: cannot be written: {error.strerror}") from error
     _show_change(before, measured, out)
     for fault in faults(measured):
         line(out, f"accepted: {fault}")
-    line(out, f"written: {path}; commit it to make it count")
+    kept = "and its trace beside it; commit both" if there else "without a trace; commit it"
+    line(out, f"written: {path}, {kept} to make it count")
 
 
 def _replaced(path: Path, out: Console) -> Evaluation | None:

@@ -12,6 +12,7 @@ from comis_eval.cli import options
 from comis_eval.cli.terminal import cell, console, line, print_json, short_hash, table, titled
 from comis_eval.config import config_hash
 from comis_eval.config_file import describe, dump_rag, not_exportable
+from comis_eval.text import printable
 
 
 @click.group
@@ -107,4 +108,6 @@ def export(study: str, *, trial: int | None) -> None:
     """
     from comis_eval.tuning.folder import exported
 
-    click.echo(exported(study, trial), nl=False)
+    # The fragment lay in a file since; what is no text of YAML is not sent to a terminal.
+    for written in exported(study, trial).split("\n")[:-1]:
+        click.echo(printable(written))

@@ -92,6 +92,11 @@ def command(
         comis-eval gate starter candidate.json --markdown comment.md
     """
     for written in (markdown, junit):
+        if written is not None and any(
+            read is not None and written.resolve() == Path(read).resolve()
+            for read in (candidate, baseline, policy)
+        ):
+            raise EvaluationError(f"{written}: is read, so it is not written to; name another file")
         # A verdict that is not reached must not leave an older one to be read.
         _write(written, lambda path: path.unlink(missing_ok=True))
     measured = read_evaluation(candidate)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -110,10 +109,9 @@ def ways_of(
 def _read(path: Path, held: bytes, query_ids: Collection[str]) -> dict[str, TracedWay]:
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(BytesIO(held))
+        file = trace.opened(held)
         lacking = [name for name in _KINDS if name not in file.schema_arrow.names]
         if lacking:
             raise EvaluationError(

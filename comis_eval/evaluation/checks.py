@@ -16,6 +16,7 @@ from comis_eval.metrics import ALL, Mean, Values, parse
 
 _COUNTS = ("queries", "scored", "unanswerable", "failed", "unknown_ids")
 _KINDS = ("trust", "scope")
+_COUNTED = ("policy_leak", "scope_leak", "laundered", "resurrected")
 _PERCENTILES = ("p50", "p95", "p99")
 
 
@@ -38,7 +39,8 @@ def check_parts(given: Mapping[str, Any]) -> None:
         if kind not in _KINDS:
             raise TypeError(f"enforces holds {kind!r}; there are {', '.join(_KINDS)}")
     for number, leak in enumerate(given["leaks"]):
-        _text(f"leaks[{number}].query_id", leak["query_id"])
+        for key in ("query_id", "memory_id", "stage"):
+            _text(f"leaks[{number}].{key}", leak[key])
         if leak["why"] not in _KINDS:
             raise TypeError(f"leaks[{number}].why is {leak['why']!r}")
     _check_settings(given["metrics"])
@@ -77,11 +79,25 @@ def check_consistent(evaluation: Evaluation) -> None:
             raise ValueError(f"rows.{name} has {len(column)} entries for {queries} queries")
     if evaluation.counts["queries"] != queries:
         raise ValueError(f"counts.queries is {evaluation.counts['queries']}, rows are {queries}")
+    _check_counted(evaluation)
     _check_means(evaluation)
     _check_leaks(evaluation)
 
 
+def _check_counted(evaluation: Evaluation) -> None:
+    """What counts memories is a whole number, so that a sum cannot hide one."""
+    for name in _COUNTED:
+        for query_id, value in zip(
+            evaluation.query_ids, evaluation.values.get(name, ()), strict=False
+        ):
+            if not math.isnan(value) and not (0 <= value < 2**53 and value == int(value)):
+                raise ValueError(f"rows.{name} is {value:g} for {query_id!r}: no count")
+
+
 def _check_means(evaluation: Evaluation) -> None:
+    lacking = sorted(evaluation.values.keys() - evaluation.means.get(ALL, {}).keys())
+    if lacking:
+        raise ValueError(f"means.all lacks {', '.join(lacking)}, of which there are rows")
     categories = np.array(evaluation.categories, dtype=object)
     headline = np.isin(categories, evaluation.settings["headline"])
     for category, row in evaluation.means.items():

@@ -16,6 +16,7 @@ from comis_eval.errors import EvaluationError, MetricError
 from comis_eval.evaluation import trace
 from comis_eval.evaluation.checks import check_consistent, check_parts
 from comis_eval.evaluation.evaluation import Evaluation
+from comis_eval.files import replacing
 from comis_eval.metrics import Mean, Values
 from comis_eval.text import printable
 
@@ -47,9 +48,8 @@ def write_evaluation(evaluation: Evaluation, path: Path) -> None:
         held = {"file": beside.name, "sha256": _sha256(beside)}
     told = as_json(evaluation, trace=held)
     text = json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_text(text + "\n", encoding="utf-8")
 
 
 def as_json(evaluation: Evaluation, *, trace: Mapping[str, str] | None = None) -> dict[str, Any]:

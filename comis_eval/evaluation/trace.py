@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,20 @@ from comis_eval.candidates import FATES, Rankings
 from comis_eval.config import LANES
 from comis_eval.errors import EvaluationError
 from comis_eval.evaluation.evaluation import Evaluation
+from comis_eval.files import replacing
 from comis_eval.pipelines.rank import alphas_of
 from comis_eval.stages import score
 from comis_eval.stages.rerank import Outcome, Reason
 from comis_eval.text import printable
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 MAX_BYTES = 1 << 32
 """How large a trace may be that is read back."""
+
+MAX_ROWS = 10_000_000
+"""So many candidates of all queries together."""
 
 
 def columns(rankings: Rankings) -> dict[str, Any]:
@@ -115,9 +122,27 @@ def write(rankings: Rankings, path: Path) -> None:
             np.ma.getdata(column) if masked else column,
             mask=np.ma.getmaskarray(column) if masked else None,
         )
-    partial = path.with_name(f".{path.name}.partial")
-    pq.write_table(pa.table(arrays), partial, compression="zstd")
-    partial.replace(path)
+    with replacing(path) as partial:
+        pq.write_table(pa.table(arrays), partial, compression="zstd")
+
+
+def opened(held: bytes) -> pq.ParquetFile:
+    """A trace's bytes as Parquet.
+
+    Raises:
+        ValueError: If it has a column twice or more than MAX_ROWS rows: a few bytes of
+            Parquet can say a number of rows that fills the memory.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(pa.BufferReader(held))
+    if file.metadata.num_rows > MAX_ROWS:
+        raise ValueError(f"{file.metadata.num_rows} rows, a trace has at most {MAX_ROWS}")
+    names = file.schema_arrow.names
+    if len(set(names)) < len(names):
+        raise ValueError("a column stands in it twice")
+    return file
 
 
 def beside(evaluation: Evaluation, path: Path) -> Path:

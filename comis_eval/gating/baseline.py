@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from comis_eval.errors import EvaluationError, MetricError
 from comis_eval.evaluation import Evaluation
 from comis_eval.evaluation import file as evaluation_file
+from comis_eval.files import replacing
 from comis_eval.metrics import ALL, parse
 from comis_eval.text import printable, sha256_text
 
@@ -30,7 +32,12 @@ _EMPTY: Mapping[str, Any] = {"references": {}, "bounds": {}, "notes": []}
 
 
 def write_baseline(
-    evaluation: Evaluation, name: str, *, folder: Path = BASELINES, accept_faults: bool = False
+    evaluation: Evaluation,
+    name: str,
+    *,
+    folder: Path = BASELINES,
+    accept_faults: bool = False,
+    trace: bytes | None = None,
 ) -> Path:
     """Bless an evaluation under a name; one of that name is replaced.
 
@@ -39,6 +46,8 @@ def write_baseline(
         name: Letters, digits, ``.``, ``_`` and ``-``, at most 64.
         folder: Where to; made if it is not there.
         accept_faults: Whether to bless one with leaks, failed queries or dead lanes.
+        trace: The evaluation's trace, to be kept beside under the baseline's name; without
+            it a gate cannot name the stages where rankings part.
 
     Returns:
         The file.
@@ -54,9 +63,13 @@ def write_baseline(
             "against; mend it, or say --accept-faults"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(_text(_document(evaluation, name)), encoding="ascii")
-    partial.replace(path)
+    if trace is not None:
+        beside = path.with_suffix(".trace.parquet")
+        with replacing(beside) as partial:
+            partial.write_bytes(trace)
+        evaluation = replace(evaluation, trace={**(evaluation.trace or {}), "file": beside.name})
+    with replacing(path) as partial:
+        partial.write_text(_text(_document(evaluation, name)), encoding="ascii")
     return path
 
 

@@ -16,7 +16,7 @@ from comis_eval.gating.explain import explain
 from comis_eval.gating.policy import EACH, Policy
 from comis_eval.gating.reference import Reference, check_dataset
 from comis_eval.gating.verdict import Check, Gated, Side, Undecided, Verdict
-from comis_eval.metrics import ALL
+from comis_eval.metrics import ALL, parse
 from comis_eval.text import printable
 
 _NEVER = ("laundered", "resurrected")
@@ -55,7 +55,7 @@ def gate(
     try:
         check_comparable(baseline, candidate)
         check_constants((baseline, candidate), policy.metrics)
-        _check_measured(candidate)
+        _check_measured(baseline, candidate)
         if reference is not None:
             check_dataset(reference, candidate)
     except EvaluationError as error:
@@ -82,12 +82,23 @@ def gate(
     )
 
 
-def _check_measured(candidate: Evaluation) -> None:
+def _check_measured(baseline: Evaluation, candidate: Evaluation) -> None:
     """A promise that nobody looked at is not kept."""
+    if baseline.pipeline == candidate.pipeline and baseline.enforces != candidate.enforces:
+        raise EvaluationError(
+            f"one and the same pipeline promises {' and '.join(baseline.enforces) or 'nothing'} in "
+            f"the one and {' and '.join(candidate.enforces) or 'nothing'} in the other"
+        )
     if not candidate.query_ids:
         raise EvaluationError("the candidate answered no query; evaluate a split that has some")
     wanted = ("policy_leak", "scope_leak", *_NEVER) if candidate.enforces else ()
     lacking = [name for name in wanted if name not in candidate.values]
+    lacking += [
+        f"{name} on {query_id}"
+        for name in wanted
+        if name not in lacking
+        for query_id in np.array(candidate.query_ids)[np.isnan(candidate.values[name])][:1]
+    ]
     if lacking:
         raise EvaluationError(
             f"the candidate did not score {', '.join(lacking)}, which must be 0; evaluate it with "
@@ -112,6 +123,7 @@ def _judged(
             )
         else:
             notes.append(f"{cell.metric} of {cell.category} is not gated: no query has a value")
+    _check_defined(baseline, candidate, cells)
     found = _deltas(baseline, candidate, cells, policy, policy.resamples)
     gated = tuple(
         Gated(
@@ -131,6 +143,30 @@ def _judged(
     others = [cell for cell in others if _has_value(baseline, candidate, cell)]
     fewer = max(policy.resamples // _SHARE_OF_REPORTED, 100)
     return gated, _deltas(baseline, candidate, others, policy, fewer), notes
+
+
+def _check_defined(baseline: Evaluation, candidate: Evaluation, cells: list[Cell]) -> None:
+    """Refuse a candidate without a value where the labels alone say that there is one.
+
+    Raises:
+        EvaluationError: Naming the first such query; it would drop out of the comparison.
+    """
+    for cell in cells:
+        definition = parse(cell.metric).definition
+        labelled = definition.higher_is_better and definition.queries in ("answerable", "relevant")
+        if not labelled and definition.reduce != "utility":
+            continue  # it may be undefined for what this candidate shows
+        paired = pairs(baseline, candidate, cell)
+        counted = (paired.weights > 0) & ~np.isnan(paired.before)
+        gone = counted & np.isnan(paired.after)
+        # Where all are gone the figure is undecided, which is said; where some are, the rest
+        # would speak for them.
+        if gone.any() and (gone != counted).any():
+            raise EvaluationError(
+                f"the candidate has no {cell.metric} for {gone.sum()} queries that have one in the "
+                f"baseline, '{printable(baseline.query_ids[int(gone.argmax())], limit=60)}' first; "
+                "evaluate it again"
+            )
 
 
 def _slices(policy: Policy, categories: list[str]) -> list[str]:

@@ -18,7 +18,7 @@ from comis_eval.text import printable
 _SECONDS = 60
 _FILE_MODES = ("100644", "100755")
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-pager")
-"""Nothing that a repository's own configuration could have run."""
+"""No monitor and no hook of the repository runs; filters it has configured do, as for any git."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ def occurrences(texts: Sequence[str]) -> Occurrences:
     """Tokenise texts. Half a surrogate pair separates tokens, as in a query."""
     numbered = ((number, _unicode(text)) for number, text in enumerate(texts))
     with closing(sqlite3.connect(":memory:")) as connection:
+        # FTS5 cuts a term of over 32,767 bytes, in the midst of a character if it falls so.
+        connection.text_factory = lambda term: term.decode("utf-8", "surrogateescape")
         connection.executescript(_SCHEMA)
         connection.executemany("INSERT INTO scratch (rowid, content) VALUES (?, ?)", numbered)
         vocabulary = connection.execute("SELECT term, cnt FROM vocabulary ORDER BY term").fetchall()

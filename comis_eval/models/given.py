@@ -173,7 +173,10 @@ def _read_yaml(path: Path) -> Any:
         if len(content) > _MAX_YAML_BYTES:
             raise DatasetError(f"{path}: {len(content)} bytes, allowed are {_MAX_YAML_BYTES}")
         return yaml.safe_load(content)
-    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
+    except (
+        OSError, yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError,
+        OverflowError, RecursionError,
+    ) as error:  # fmt: skip
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         reason = getattr(error, "problem", None) or type(error).__name__
@@ -181,7 +184,7 @@ def _read_yaml(path: Path) -> Any:
 
 
 def _fingerprint(ids: Sequence[str], matrix: NDArray[np.float32], model: str) -> str:
-    digest = hashlib.sha256(f"given {matrix.shape} {model}\n".encode())
+    digest = hashlib.sha256(f"given {matrix.shape} {model}\n".encode("utf-8", "surrogatepass"))
     digest.update("\n".join(ids).encode())
     digest.update(matrix.astype("<f4").tobytes())
     return digest.hexdigest()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from comis_eval.errors import EvaluationError
+from comis_eval.files import replacing
 from comis_eval.report.drawing import NARROW, WIDE, Figure
 from comis_eval.report.markup import Html, element, joined
 from comis_eval.report.svg import svg
@@ -127,12 +128,10 @@ def write_page(page: Page, out: Path) -> None:
     Raises:
         EvaluationError: If it cannot be written.
     """
-    partial = out.with_name(f".{out.name}.partial")
     try:
-        partial.write_text(document(page), encoding="utf-8")
-        partial.replace(out)
+        with replacing(out) as partial:
+            partial.write_text(document(page), encoding="utf-8")
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise EvaluationError(f"--out {out}: cannot be written: {error.strerror}") from error
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +78,6 @@ def trace_of(evaluation: Evaluation, path: Path) -> Trace | None:
 def _table(held: bytes) -> pa.Table:
     """The columns that are shown, each of its type; a rank or number that is lacking is null."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     lanes = [f"{lane}_rank" for lane in LANES]
     types = {
@@ -88,7 +86,7 @@ def _table(held: bytes) -> pa.Table:
         **dict.fromkeys(_NUMBERS, pa.float64()),
     }
     try:
-        file = pq.ParquetFile(BytesIO(held))
+        file = trace.opened(held)
         there = [name for name in types if name in file.schema_arrow.names]
         lacking = [name for name in types if name not in (*there, *lanes)]
         if lacking:

@@ -231,9 +231,9 @@ class _Plain(dict[int, str]):
 
 
 _LOOK_ALIKES = {
-    "a": "аαᎪꓮᴀɑ", "d": "ԁᎠꓓᴅđðɗ", "e": "еєεᎬꓰᴇɛҽ", "n": "νηոпꓠɴŋ", "r": "гᎡᏒꓣʀɾ",
+    "a": "аαᎪꓮᴀɑ", "d": "ԁᎠꓓᴅđðɗ", "e": "еєεᎬꓰᴇɛҽǝɘ3", "n": "νηոпꓠɴŋ", "r": "гᎡᏒꓣʀɾ",
     "s": "ѕՏᏚꓢꜱʂ", "t": "тτᎢꓔᴛŧʈ", "u": "սυꓴᴜʋ∪",
-    "<": "‹〈⟨《«❮❰˂≪⟪❬⦑⧼⋘⪡ᐸ", ">": "›〉⟩》»❯❱˃≫⟫❭⦒⧽⋙⪢ᐳ",
+    "<": "‹〈⟨《«❮❰˂≪⟪❬⦑⧼⋘⪡ᐸ⋖", ">": "›〉⟩》»❯❱˃≫⟫❭⦒⧽⋙⪢ᐳ⋗",
 }  # fmt: skip
 _LOOKS_LIKE = {
     alike.lower(): plain for plain, alikes in _LOOK_ALIKES.items() for alike in alikes
@@ -247,9 +247,12 @@ _PLAIN = _Plain()
 
 _GAP = r"(?:[^\w<>]|_)*+"
 """What may stand between the letters of an imitation; never a bracket, or time is quadratic."""
+_NAME = rf"{_GAP}(?:{_GAP.join('end')}{_GAP})?{_GAP.join('untrusted')}"
 _IMITATION = re.compile(
-    rf"<{{1,4}}{_GAP}(?:{_GAP.join('end')}{_GAP})?{_GAP.join('untrusted')}"
-    rf"{_GAP}[^\s<>]*+\s*+>{{1,4}}"
+    rf"<{{1,4}}{_NAME}{_GAP}[^\s<>]*+\s*+>{{1,4}}"
+    # Two brackets and the name are enough, whatever follows: a marker that is never closed,
+    # or holds a sentence, is still taken for one.
+    rf"|<{{2,4}}{_NAME}(?:[^<>]{{0,200}}+>{{1,4}}|\w*+)"
 )
 _WRAPPED = re.compile(r"(<<<UNTRUSTED_([0-9a-f]{24})>>>)(.*)(<<<END_UNTRUSTED_\2>>>)", re.DOTALL)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from comis_eval.files import replacing
 from comis_eval.tuning.records import TrialRecord
 from comis_eval.tuning.result import StudyResult
 
@@ -38,10 +39,9 @@ def write_journal(study: StudyResult, path: Path, name: str) -> None:
 
     backend = Collected()
     copied(study, study.trials, storage=JournalStorage(backend), name=name)
-    partial = path.with_name(f".{path.name}.partial")
     lines = (json.dumps(record, separators=(",", ":")) for record in backend.records)
-    partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def copied(

@@ -20,6 +20,7 @@ import numpy as np
 from comis_eval.config import Config
 from comis_eval.config_file import dump_rag, not_exportable
 from comis_eval.errors import ConfigError, StudyError
+from comis_eval.files import replacing
 from comis_eval.text import printable
 from comis_eval.tuning.sweep import SweepResult
 
@@ -155,7 +156,7 @@ def read_result(folder: Path) -> dict[str, Any]:
         raise StudyError(f"{folder}: the sweep did not end; go on with --resume")
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _unreadable(path, error) from error
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise StudyError(f"{path}: not a result of format {FORMAT}; sweep again with --resume")
@@ -251,15 +252,13 @@ def _write_trials(result: SweepResult, path: Path) -> None:
     bounds = dict.fromkeys(name for record in study.trials for name in record.constraints)
     for name in bounds:
         columns[f"constraint:{name}"] = [r.constraints.get(name) for r in study.trials]
-    partial = path.with_name(f".{path.name}.partial")
-    pq.write_table(pa.table(columns), partial, compression="zstd")
-    partial.replace(path)
+    with replacing(path) as partial:
+        pq.write_table(pa.table(columns), partial, compression="zstd")
 
 
 def _replace(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def _or_none(value: float | None) -> float | None:

@@ -110,7 +110,9 @@ def read_journal(path: Path) -> Contents:
                     running = None
                 case kind:
                     _damaged(where, number, f"{kind!r} cannot stand here")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (
+            KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError,
+        ) as error:  # fmt: skip
             raise StudyError(f"{where}:{number}: not an event of a study ({error!r})") from error
     return Contents(header, tuple(entries), running, length, len(data) - length)
 

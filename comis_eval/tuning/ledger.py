@@ -48,7 +48,7 @@ def openings(path: Path, fingerprint: str) -> list[Opening]:
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             opening = Opening(**json.loads(line))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise DatasetError(
                 f"{path}:{number}: not an opening ({printable(str(error), limit=80)}); the ledger "
                 "is appended to, never edited: restore it from version control"

@@ -11,11 +11,30 @@ from numpy.typing import NDArray
 
 from comis_eval.config import Config
 from comis_eval.errors import StudyError
-from comis_eval.tuning.measured import Objective
+from comis_eval.tuning.measured import Measured, Objective
 from comis_eval.tuning.records import Counts, TrialRecord, best, count, marked, pareto
 from comis_eval.tuning.task import Task
 
 _SAME = 1e-9  # relative; processors differ in last bits
+
+
+def _same(measured: Measured, record: TrialRecord) -> bool:
+    """Whether a trial scores, and oversteps its bounds, as its record says."""
+    bounds = dict(measured.constraints)
+    return (
+        len(measured.values) == len(record.values)
+        and bounds.keys() == record.constraints.keys()
+        and np.allclose(measured.values, record.values, rtol=_SAME, atol=0)
+        and np.allclose(
+            [bounds[name] for name in record.constraints],
+            list(record.constraints.values()), rtol=_SAME, atol=1e-12,
+        )
+    )  # fmt: skip
+
+
+def _told(scored: Measured | TrialRecord) -> str:
+    bounds = ", ".join(f"{name} {amount:g}" for name, amount in scored.constraints.items())
+    return f"{list(scored.values)}" + (f" ({bounds})" if bounds else "")
 
 
 class StudyResult:
@@ -101,10 +120,10 @@ class StudyResult:
         original = number if record.duplicate_of is None else record.duplicate_of
         if original not in self._per_query:
             measured = self.task.measure(self.config(original))
-            if not np.allclose(measured.values, record.values, rtol=_SAME, atol=0):
+            if not _same(measured, record):
                 raise StudyError(
-                    f"trial {original} scored {list(record.values)} and now scores "
-                    f"{list(measured.values)}: something changed that the study's fingerprint "
+                    f"trial {original} scored {_told(record)} and now scores "
+                    f"{_told(measured)}: something changed that the study's fingerprint "
                     "does not cover; begin another study"
                 )
             self._per_query[original] = np.asarray(measured.per_query, dtype=np.float64)

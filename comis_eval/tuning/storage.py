@@ -62,6 +62,9 @@ def opened(url: str) -> Iterator[BaseStorage]:
     Raises:
         StudyError: If it cannot be opened, or fails meanwhile; credentials are masked.
     """
+    if "@" in url and not url.startswith(_JOURNAL) and any(map(str.isspace, url)):
+        # Not shown: a password goes on behind the space, where no mask would look for it.
+        raise StudyError("--storage: the address holds white space; percent-encode it as %20")
     where = printable(mask_credentials(url), limit=200)
     try:
         storage = _journal(url) if url.startswith(_JOURNAL) else _database(url)

@@ -19,7 +19,7 @@ def files(dataset, tmp_path_factory):
 def test_it_is_written_where_it_is_said_and_shown(files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told = output("baseline", "set", str(files / "good.json"), "--as", "main")
-    assert "written: experiments/baselines/main.json; commit it" in told
+    assert "written: experiments/baselines/main.json, and its trace beside it; commit both" in told
     shown = output("baseline", "show", "main")
     assert "world 7  split all" in shown
     assert "4 queries, 0 failed" in shown

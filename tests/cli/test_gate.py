@@ -37,6 +37,14 @@ def test_the_same_passes_and_says_so_last(files):
     assert is_tame(result.stdout)
 
 
+def test_what_is_read_is_not_written_to(files):
+    for option, read in (("--markdown", "worse.json"), ("--junit", "good.json")):
+        before = (files / read).read_bytes()
+        result = gate(files, "good.json", "worse.json", option, str(files / read))
+        assert (result.exit_code, (files / read).read_bytes()) == (2, before)
+        assert "is read, so it is not written to" in result.stderr
+
+
 def test_a_leak_is_3_and_everything_written_agrees(files, tmp_path):
     comment, junit = tmp_path / "c.md", tmp_path / "j.xml"
     result = gate(files, "good.json", "leaky.json", "--markdown", str(comment), "--junit",

@@ -12,17 +12,24 @@ from tests.evaluation.world import measured, settings, world
 
 LEVELS = ["system", "learned", "external"]
 
+LEAK = {"query_id": "q1", "memory_id": "m1", "stage": "trust", "why": "trust"}
 EDITS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "a lane's count as text": (("lanes", "vector"), "3", r"lanes\.vector must be an integer"),
     "more hits than queries": (("lanes", "vector"), 9, r"lanes\.vector must be .* \[0, 3\]"),
     "a negative count": (("counts", "failed"), -1, r"counts\.failed must be an integer in \[0"),
     "a count that is true": (("counts", "failed"), True, "got True"),
     "a promise nobody knows": (("enforces",), ["honesty"], "enforces holds 'honesty'"),
-    "a leak of no kind": (("leaks",), [{"query_id": "q1", "why": "x"}], r"leaks\[0\]\.why is 'x'"),
+    "a leak of no kind": (("leaks",), [{**LEAK, "why": "x"}], r"leaks\[0\]\.why is 'x'"),
     "a leak without a query": (("leaks",), [{"why": "trust"}], "KeyError: 'query_id'"),
     "a leak that no row counts": (
-        ("leaks",), [{"query_id": "q1", "why": "trust"}], "leaks lists 1 queries.*'q1' is in one",
+        ("leaks",), [LEAK], "leaks lists 1 queries.*'q1' is in one",
     ),
+    "a leak without a memory": (
+        ("leaks",), [{"query_id": "q1", "why": "trust"}], "KeyError: 'memory_id'",
+    ),
+    "means that were taken out": (("means", "all"), {}, "means.all lacks"),
+    "a count that is none": (("rows", "laundered", 0), 0.4, "rows.laundered is 0.4 for"),
+    "a count below 0": (("rows", "laundered", 0), -1, "rows.laundered is -1 for"),
     "a latency without p95": (("latency_ms",), {"p50": 1.0}, "KeyError: 'p95'"),
     "a latency of nothing": (
         ("latency_ms",), {"p50": 1.0, "p95": None, "p99": 2.0}, r"latency_ms\.p95 must be a finite",

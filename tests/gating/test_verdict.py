@@ -177,6 +177,17 @@ REFUSED = {
         BASE, POLICY.model_copy(update={"slices": ("z\x1b",)}),
         "slices: there is no category 'z␛' among the queries; there are x, y",
     ),
+    "fewer promises": (
+        replace(BASE, enforces=("scope",)), POLICY, "the same pipeline promises trust",
+    ),
+    "a leak nobody counted": (
+        replace(BASE, values=BASE.values | {"laundered": BASE.values["laundered"] * nan}), POLICY,
+        "did not score laundered on q000",
+    ),
+    "a value taken out": (
+        replace(BASE, values=BASE.values | {"hit@5": np.r_[nan, BASE.values["hit@5"][1:]]}), POLICY,
+        r"no hit@5 for \d+ queries that have one in the baseline, 'q000' first",
+    ),
     "no count of leaks": (
         replace(BASE, values={"hit@5": BASE.values["hit@5"]}), POLICY,
         "did not score policy_leak, scope_leak, laundered, resurrected",

@@ -56,6 +56,14 @@ def sqlite_says(contents, texts, depth=100):
     return said
 
 
+def test_a_term_that_fts5_cuts_within_a_character_takes_nobody_down():
+    long, other = "記" * 11_000, "記" * 10_999 + "木"
+    found = occurrences([long, other, "kiln"])
+    assert len(found.terms) >= 2
+    corpus = corpus_of(long, "kiln")
+    assert listed(corpus, run(corpus, ["kiln", long])) is not None
+
+
 @pytest.mark.parametrize("case", cases("memory-recall", "fts_query"), ids=lambda c: c["name"])
 def test_golden_match_query(case):
     assert match_query(case["input"]) == case["expected"]

@@ -16,6 +16,7 @@ import pytest
 from comis_eval.config import Config
 from comis_eval.errors import StudyError
 from comis_eval.tuning.journal import read_journal
+from comis_eval.tuning.result import StudyResult
 from comis_eval.tuning.storage import RECORD, StoredStudy, opened
 from comis_eval.tuning.study import run_study
 from tests.tuning.fake import COARSE, SPACE, TWO, UTILITY, Measure, space_of
@@ -222,6 +223,18 @@ def test_values_by_query_of_earlier_trials_are_measured_when_asked_for(place):
     for number in (2, 2, 5):
         assert resumed.per_query(number)[0] == whole.per_query(number)[0]
     assert len(measure.calls) == 3
+
+
+def test_a_bound_that_was_edited_is_refused(journal):
+    go(journal, trials=6)
+    resumed = go(journal, trials=0, resume=True)
+    edited = [
+        record._replace(constraints={"made_up": -1.0}) if record.number == 3 else record
+        for record in resumed.trials
+    ]
+    assert resumed.per_query(2) is not None
+    with pytest.raises(StudyError, match=r"trial 3 scored .*made_up -1.* and now scores"):
+        StudyResult(resumed.task, edited, 6).per_query(3)
 
 
 def test_values_by_query_that_no_longer_fit_are_refused(journal):
