@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from comis_eval.errors import ComisEvalError, TrackingError
+from comis_eval.text import printable
 
 
 class Entry(NamedTuple):
@@ -120,6 +121,10 @@ class CommandLine(click.Group):
             status = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except ComisEvalError as error:
             _fail(str(error), UNTRACKED if isinstance(error, TrackingError) else EXPECTED)
+        except OSError as error:
+            if error.filename is None:  # not about a file that was named: a bug
+                raise
+            _fail(f"{printable(str(error.filename), limit=120)}: {error.strerror}", EXPECTED)
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             sys.exit(EXPECTED)

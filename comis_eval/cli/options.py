@@ -74,7 +74,11 @@ _RUN = (
         help="Which of the dataset's queries.",
     ),
     click.option(
-        "--seed", type=int, default=0, show_default=True, help="Of the split and of random order."
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Of the split and of random order.",
     ),
     click.option("--no-cache", is_flag=True, help="Neither read nor keep embeddings on disk."),
 )

@@ -21,6 +21,7 @@ from comis_eval.datasets import Dataset
 from comis_eval.errors import DatasetError
 from comis_eval.pipelines.explain import result
 from comis_eval.pipelines.memory_recall import MemoryRecall
+from comis_eval.stages.present import iso_date
 from comis_eval.text import close_matches, printable
 from comis_eval.types import Query, Tenancy, Turn
 
@@ -222,7 +223,8 @@ def _grades(dataset: Dataset, query: Query) -> dict[str, int]:
 
 def _show_question(query: Query, config: Config, out: Console) -> None:
     tenant, agent = query.tenancy
-    asked = (_EPOCH + timedelta(milliseconds=query.now)).isoformat(timespec="minutes")
+    minutes = query.now // 60_000 % 1_440
+    asked = f"{iso_date(query.now)}T{minutes // 60:02d}:{minutes % 60:02d}+00:00"
     line(out, f"query {query.id}: {query.text or '(blank)'}", "bold")
     for turn in query.turns:
         line(out, f"  earlier, {turn.role}: {turn.text}")

@@ -40,6 +40,8 @@ from comis_eval.metrics.trust_inversion import trust_inversion
 from comis_eval.metrics.unwanted import resurrected, unwanted_after
 from comis_eval.metrics.utility import utility
 
+_CUT_DIGITS = 9
+
 
 def parse(name: str) -> Metric:
     """Return the metric a name means.
@@ -62,6 +64,8 @@ def parse(name: str) -> Metric:
         raise MetricError(f"{name!r}: {stem} takes no cut-off")
     if not (cut.isascii() and cut.isdigit() and not cut.startswith("0")):
         raise MetricError(f"{name!r}: the cut-off must be a whole number >= 1, got {cut!r}")
+    if len(cut) > _CUT_DIGITS:
+        raise MetricError(f"{stem}: the cut-off has {len(cut)} digits, at most {_CUT_DIGITS} may")
     return Metric(definition, int(cut))
 
 

@@ -22,6 +22,9 @@ TOP = 20
 MAX_JUDGED_GAP = 0.02
 """Most by which judged@k of winner and current may differ before the gain is in doubt."""
 
+LEVEL = 0.05
+"""Both tests must be at or below it as well: of few groups an interval alone says too much."""
+
 SMALL = 1_500
 """Sets of fewer queries are not cut in three: folds are nested instead."""
 
@@ -126,7 +129,8 @@ def decide(
             "keep current", (f"the winner lets {leaks} memories in that the policy keeps out",)
         )
     gain = f"{comparison.mean:+.4f} [{comparison.low:+.4f}, {comparison.high:+.4f}]"
-    if comparison.low > 0:
+    tests = f"p {comparison.p:.4f} by sign flips and {comparison.p_t:.4f} by t"
+    if comparison.low > 0 and comparison.p <= LEVEL and comparison.p_t <= LEVEL:
         if judged_gap <= MAX_JUDGED_GAP:
             return Decision("adopt", (f"it gains {gain} on queries the search never saw",))
         doubt = (
@@ -134,7 +138,7 @@ def decide(
             f"{judged_gap:.3f}, more than {MAX_JUDGED_GAP}: judge the listed memories first"
         )
         return Decision("not enough judgments", (doubt,))
-    reasons = [f"the gain on queries the search never saw is {gain}: not above 0 for sure"]
+    reasons = [f"the gain on queries the search never saw is {gain}, {tests}: not above 0 for sure"]
     lucky = floor is not None and tuned_gain <= floor.percentile_95
     if floor is not None and lucky:
         reasons.append(

@@ -94,9 +94,6 @@ def test_distance_goes_both_ways():
     assert distance(one, other, SPANS) == distance(other, one, SPANS)
 
 
-# --- the flat region ----------------------------------------------------------------------
-
-
 # --- the verdict --------------------------------------------------------------------------
 
 
@@ -170,5 +167,24 @@ def test_nothing_changed_on_held_out_queries_is_no_gain():
     assert verdict(nothing).outcome == "keep current"
 
 
-def test_undefined_figures_never_adopt():
-    assert verdict(replace(seen(0.1, 0.05), low=nan)).outcome == "keep current"
+@pytest.mark.parametrize("test", ["p", "p_t"])
+def test_an_interval_above_zero_is_not_enough_when_a_test_disagrees(test):
+    clear = seen(0.1, 0.05)
+    assert clear.low > 0
+    told = verdict(replace(clear, mdd=0.2, **{test: 0.051}))
+    assert told.outcome == "not enough queries"
+    assert "0.0510 by" in told.reasons[0]
+    assert verdict(replace(clear, **{test: 0.05})).outcome == "adopt"
+
+
+def test_five_groups_can_never_adopt():
+    # Of 2^5 sign patterns 2 are as extreme as all of one sign: p is at least 1/16.
+    found = compare(np.full(5, 0.5) + np.arange(5) / 100, np.array(list("abcde")))[0]
+    assert found.low > 0
+    assert found.p == pytest.approx(1 / 16)
+    assert verdict(found).outcome != "adopt"
+
+
+@pytest.mark.parametrize("figure", ["low", "p", "p_t"])
+def test_undefined_figures_never_adopt(figure):
+    assert verdict(replace(seen(0.1, 0.05), **{figure: nan})).outcome == "keep current"
