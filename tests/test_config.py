@@ -309,7 +309,7 @@ def test_the_hash_is_pinned():
     assert config_hash(Config()) == PINNED
 
 
-PINNED = "1158d37c8beded96d3e4a3dec94a3695fd364e0ea9a8de7ca5f8e69bef82547e"
+PINNED = "b9619223f50d9543af7dcfbc70b32c1a6ec90d0b888e09b23649361cdf28b580"
 
 
 def test_the_tree_is_json_and_shows_no_credentials():

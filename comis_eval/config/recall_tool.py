@@ -76,6 +76,9 @@ class RecallToolConfig(Settings):
     """Everything about the recall tool that is not a parameter of its calls."""
 
     arm_depth: PositiveInt = Field(200, description="rank to which each arm is read")
+    default_expiry: bool = Field(
+        True, description="rows that name no expiry get the one their scope and tags give"
+    )
     index_tags: bool = Field(False, description="the text arm searches tags as well")
     chunk_chars: PositiveInt = Field(
         1000, description="characters of a memory that are embedded together"
