@@ -102,7 +102,7 @@ def search(index: PartIndex, batch: QueryBatch, views: Views, *, depth: int) -> 
     owners, corpus = index.owners, index.corpus
 
     def allowed(queries: NDArray[np.int64], parts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return views(queries, owners[parts])
+        return views.allow(queries, owners[parts])
 
     asked = replace(batch, allowed=allowed)
     reach = depth

@@ -217,7 +217,7 @@ class ToolCorpus(Corpus):
 
 
 class Views(NamedTuple):
-    """What each query of a set may be answered from; a batch's ``allowed``.
+    """What each query of a set may be answered from; ``allow`` is a batch's ``allowed``.
 
     Attributes:
         masks: One a distinct view, shape (d, m).
@@ -248,7 +248,7 @@ class Views(NamedTuple):
         row: Mask = self.masks[self.which[query]]
         return row
 
-    def __call__(self, queries: NDArray[np.int64], rows: NDArray[np.int64]) -> Mask:
+    def allow(self, queries: NDArray[np.int64], rows: NDArray[np.int64]) -> Mask:
         """Tell which pairs may meet, both of one shape."""
         pairs: Mask = self.masks[self.which[queries], rows]
         return pairs
