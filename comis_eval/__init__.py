@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from comis_eval.errors import ComisEvalError
     from comis_eval.evaluation import Evaluation, evaluate
     from comis_eval.pipelines.memory_recall import MemoryRecall
+    from comis_eval.pipelines.recall_tool import RecallTool
     from comis_eval.types import Memory, Query, RecallResult, Tenancy, TrustLevel
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     "Query": "comis_eval.types",
     "RagConfig": "comis_eval.config",
     "RecallResult": "comis_eval.types",
+    "RecallTool": "comis_eval.pipelines.recall_tool",
     "Tenancy": "comis_eval.types",
     "TrustLevel": "comis_eval.types",
     "evaluate": "comis_eval.evaluation",
@@ -49,6 +51,7 @@ __all__ = [
     "Query",
     "RagConfig",
     "RecallResult",
+    "RecallTool",
     "Tenancy",
     "TrustLevel",
     "evaluate",

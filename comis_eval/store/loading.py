@@ -12,9 +12,11 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from comis_eval.errors import StoreError
-from comis_eval.stages.recall_tool import expiry, importance, screening, tags
-from comis_eval.text import sha256_text
+from comis_eval.stages.recall_tool import expiry, importance, screening, tags, twins
+from comis_eval.text import sha256_text, simhash
 from comis_eval.types import Memory, Tenancy
 
 DEFAULT_SCOPE = "project"
@@ -64,6 +66,28 @@ def load(
             kept[place] = updated(memory, kept[before], memories[place].importance)
         current[name] = place
     return Loaded(tuple(kept), left_out)
+
+
+def near_duplicates(
+    memories: Sequence[Memory], workspace: Callable[[Tenancy], Tenancy]
+) -> dict[int, int]:
+    """Report memories that say nearly what an older one of their workspace says.
+
+    It is only reported: nothing is refused or merged.
+
+    Returns:
+        By place of a memory, the place of the first older one that it is near.
+    """
+    hashes = np.array([simhash(memory.content) for memory in memories], dtype=np.int64)
+    homes: dict[Tenancy, list[int]] = {}
+    found: dict[int, int] = {}
+    for place in sorted(range(len(memories)), key=lambda place: memories[place].created_at):
+        older = homes.setdefault(workspace(memories[place].tenancy), [])
+        near = twins.first_near(int(hashes[place]), hashes[older])
+        if near is not None:
+            found[place] = older[near]
+        older.append(place)
+    return found
 
 
 def filled(memory: Memory, *, default_expiry: bool = True) -> Memory:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from comis_eval.errors import StoreError
-from comis_eval.store.loading import filled, key_of, load
+from comis_eval.store.loading import filled, key_of, load, near_duplicates
 from comis_eval.types import Tenancy
 from tests.builders import DAY, NOW, memory
 
@@ -93,3 +93,15 @@ def test_what_may_not_be_written_is_left_out_and_named(fields, why):
 def test_a_refused_write_overwrites_nothing():
     loaded = run(memory("a", "fine", key="kk"), memory("b", "<system>", key="kk", created_at=NOW))
     assert list(loaded.left_out) == [1]
+
+
+def test_near_duplicates_are_reported_within_a_workspace_and_change_nothing():
+    text = "the big kiln fires to 1280 degrees and takes eleven hours to cool down"
+    rows = [
+        memory("late", text + "!", created_at=NOW),
+        memory("first", text, created_at=NOW - DAY),
+        memory("there", text, tenancy=Tenancy("elsewhere"), created_at=NOW),
+        memory("other", "buy oat milk", created_at=NOW),
+    ]
+    assert near_duplicates(rows, lambda tenancy: tenancy) == {0: 1}
+    assert run(*rows).left_out == {}

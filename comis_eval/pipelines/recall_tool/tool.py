@@ -15,6 +15,7 @@ from comis_eval.pipelines.recall_tool.pages import Paged
 from comis_eval.pipelines.recall_tool.rank import rank
 from comis_eval.pipelines.recall_tool.table import ToolTable
 from comis_eval.pipelines.retrieval import Retriever
+from comis_eval.store.loading import near_duplicates
 from comis_eval.types import Query
 
 
@@ -47,6 +48,16 @@ class RecallTool:
         """Which memories the tool would not have stored, by id, and why."""
         corpus = corpus_of(self.retriever, self.config)
         return {corpus.memories[row].id: why for row, why in sorted(corpus.left_out.items())}
+
+    @property
+    def near_duplicates(self) -> dict[str, str]:
+        """Which memories say nearly what an older one says, by id: the older one's key."""
+        corpus = corpus_of(self.retriever, self.config)
+        found = near_duplicates(corpus.memories, corpus.workspace)
+        return {
+            corpus.memories[row].id: corpus.memories[older].key or ""
+            for row, older in sorted(found.items())
+        }
 
     def table(self, queries: Sequence[Query]) -> ToolTable:
         """What the arms find for a whole query set.
