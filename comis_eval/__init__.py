@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from comis_eval.evaluation import Evaluation, evaluate
     from comis_eval.gating import Verdict, gate
     from comis_eval.pipelines.memory_recall import MemoryRecall
+    from comis_eval.pipelines.recall_tool import RecallTool
     from comis_eval.tuning.sweep import SweepPlan, SweepResult, sweep
     from comis_eval.types import Memory, Query, RecallResult, Tenancy, TrustLevel
 
@@ -34,6 +35,7 @@ _HOMES = {
     "Query": "comis_eval.types",
     "RagConfig": "comis_eval.config",
     "RecallResult": "comis_eval.types",
+    "RecallTool": "comis_eval.pipelines.recall_tool",
     "SweepPlan": "comis_eval.tuning.sweep",
     "SweepResult": "comis_eval.tuning.sweep",
     "Tenancy": "comis_eval.types",
@@ -58,6 +60,7 @@ __all__ = [
     "Query",
     "RagConfig",
     "RecallResult",
+    "RecallTool",
     "SweepPlan",
     "SweepResult",
     "Tenancy",

@@ -12,6 +12,7 @@ ComisEvalError
 │   └── LaunderingError   a derived memory claims more trust than its sources have
 ├── ModelError        a model that is missing, damaged or answers out of contract
 ├── LaneError         a lane that could not search
+├── RequestError      a call of the recall tool with an argument outside what is allowed
 ├── StageError        a stage was handed inputs that break its contract
 ├── CoverageError     a configuration reaches outside what the candidates table holds
 ├── MetricError       a metric cannot be computed from what it was given
@@ -47,6 +48,10 @@ class ModelError(ComisEvalError):
 
 class LaneError(ComisEvalError):
     """A lane that could not search."""
+
+
+class RequestError(ComisEvalError):
+    """A call of the recall tool with an argument outside what is allowed."""
 
 
 class StageError(ComisEvalError):

@@ -309,7 +309,7 @@ def test_the_hash_is_pinned():
     assert config_hash(Config()) == PINNED
 
 
-PINNED = "d25a773441d565e1207ba29bc439988aaeff76ec016feab51d639a7ec2a28870"
+PINNED = "b9619223f50d9543af7dcfbc70b32c1a6ec90d0b888e09b23649361cdf28b580"
 
 
 def test_the_tree_is_json_and_shows_no_credentials():

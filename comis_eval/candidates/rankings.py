@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,8 @@ class Rankings:
         inline: Candidates placed beside the user message instead of in the section.
         context_chars: Characters injected, shape (q,).
         presence: Who is still there after search, fuse, rerank, score, trust, dedup, budget.
+        line_chars: Length of each candidate as the context shows it; None: as the lines of a
+            section, see :meth:`Facts.line_lengths`.
     """
 
     table: Candidates
@@ -66,6 +69,7 @@ class Rankings:
     inline: NDArray[np.bool_]
     context_chars: NDArray[np.int64]
     presence: Mapping[str, NDArray[np.bool_]]
+    line_chars: NDArray[np.int64] | None = None
 
     def ranked_rows(self, depth: int | None = None) -> NDArray[np.int32]:
         """Memory rows in final order, -1 behind each ranking's end.
@@ -80,6 +84,20 @@ class Rankings:
 
     def context_rows(self) -> NDArray[np.int32]:
         """Memory rows of each context in final order, -1 behind its end, shape (q, longest)."""
+        columns, there = self._context
+        rows = np.take_along_axis(self.table.rows, columns, axis=1)
+        return np.where(there, rows, -1).astype(np.int32)
+
+    def context_lines(self) -> NDArray[np.int64] | None:
+        """Lengths of what :meth:`context_rows` lists, 0 behind its end; None: see line_chars."""
+        if self.line_chars is None:
+            return None
+        columns, there = self._context
+        return np.where(there, np.take_along_axis(self.line_chars, columns, axis=1), 0)
+
+    @cached_property
+    def _context(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Columns of each context in final order, and where there is one."""
         deepest = int(self.length.max(initial=0))
         order = self.order[:, :deepest]
         taken = np.take_along_axis(self.included, order, axis=1)
@@ -88,8 +106,7 @@ class Rankings:
         width = int(taken.sum(axis=1).max(initial=0))
         first = np.argsort(~taken, axis=1, kind="stable")[:, :width]
         columns = np.take_along_axis(order, first, axis=1)
-        rows = np.take_along_axis(self.table.rows, columns, axis=1)
-        return np.where(np.take_along_axis(taken, first, axis=1), rows, -1).astype(np.int32)
+        return columns, np.take_along_axis(taken, first, axis=1)
 
     def lane_counts(self) -> dict[str, int]:
         """For how many queries each lane that ran returned anything."""

@@ -23,7 +23,7 @@ from comis_eval.metrics import parse
 @click.command
 @click.argument("dataset")
 @options.configured
-@options.run
+@options.run_any
 @click.option(
     "--metric",
     "metrics",
@@ -56,6 +56,7 @@ def command(
     \b
     Example:
         comis-eval evaluate datasets/starter --set rag.maxResults=8 --out eight.json
+        comis-eval evaluate datasets/starter --pipeline recall-tool
     """
     started = round(time.time() * 1000)
     asked = options.Options(**given)
@@ -67,6 +68,7 @@ def command(
         evaluation = evaluate(
             labelled,
             config,
+            pipeline=asked.pipeline,
             split=asked.split,
             seed=asked.seed,
             metrics=(*DEFAULT_METRICS, *added),

@@ -181,7 +181,10 @@ def _show_rest(row: Mapping[str, Mean], metrics: Sequence[str], out: Console) ->
 def _show_lanes(evaluation: Evaluation, config: Config, out: Console) -> None:
     queries = evaluation.counts["queries"]
     rows: list[tuple[object, ...]] = []
-    for lane in asked_lanes(config):
+    asked = asked_lanes(config)
+    if evaluation.pipeline == "recall-tool":
+        asked = config.harness.lanes  # it has no other arms, whatever rag says
+    for lane in asked:
         if lane not in evaluation.lanes:
             rows.append((lane, None, cell("DID NOT RUN: rag.enabled is false", style=WRONG)))
         elif lane in evaluation.dead_lanes:

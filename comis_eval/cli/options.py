@@ -15,11 +15,10 @@ from comis_eval.config import LANES, Config
 from comis_eval.config_file import load_config
 from comis_eval.datasets import SPLITS, Dataset, load_dataset
 from comis_eval.errors import ConfigError
+from comis_eval.evaluation import PIPELINES
 from comis_eval.models.cache import cache_dir
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.text import printable
-
-PIPELINES = ("memory-recall",)
 
 _SPREAD_SWITCHES = {
     "entity": "rag.entity_lane.enabled",
@@ -58,14 +57,19 @@ _CHANGES = (
         help="minilm, or a folder with model.onnx and tokenizer.json.",
     ),
 )
-_RUN = (
-    click.option(
+
+
+def _pipeline(*names: str) -> Callable[[_Command], _Command]:
+    return click.option(
         "--pipeline",
-        type=click.Choice(PIPELINES),
+        type=click.Choice(names),
         default="memory-recall",
         show_default=True,
         help="What answers the queries.",
-    ),
+    )
+
+
+_RUN = (
     click.option(
         "--split",
         type=click.Choice([*SPLITS, "all"]),
@@ -96,8 +100,13 @@ def changed(command: _Command) -> _Command:
 
 
 def run(command: _Command) -> _Command:
-    """Add what says which queries, which pipeline and which cache."""
-    return _with(_RUN, command)
+    """Add what says which queries and which cache, of MemoryRecall."""
+    return _with((_pipeline("memory-recall"), *_RUN), command)
+
+
+def run_any(command: _Command) -> _Command:
+    """Add the same, and a choice of every pipeline."""
+    return _with((_pipeline(*PIPELINES), *_RUN), command)
 
 
 def _with(options: tuple[Callable[[_Command], _Command], ...], command: _Command) -> _Command:

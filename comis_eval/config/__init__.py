@@ -1,5 +1,6 @@
 """The configuration: its models, its knobs by path, and what is wrong with it in words."""
 
+from comis_eval.config.base import MAX_INTEGER, Settings
 from comis_eval.config.faults import Fault, faults
 from comis_eval.config.knobs import (
     Knob,
@@ -11,7 +12,6 @@ from comis_eval.config.knobs import (
 )
 from comis_eval.config.models import (
     LANES,
-    MAX_INTEGER,
     PRODUCTION,
     CausalLaneConfig,
     Config,
@@ -29,17 +29,28 @@ from comis_eval.config.models import (
     ScoringConfig,
     SearchLaneConfig,
     Semantics,
-    Settings,
     TemporalLaneConfig,
     UtilityConfig,
     config_hash,
     preset,
+)
+from comis_eval.config.recall_tool import (
+    MAX_LIMIT,
+    ORDERS,
+    GateConfig,
+    GraphConfig,
+    ProfileConfig,
+    ProfilesConfig,
+    RecallToolConfig,
+    ToolFusionConfig,
 )
 from comis_eval.config.schema import allowed, shown
 
 __all__ = [
     "LANES",
     "MAX_INTEGER",
+    "MAX_LIMIT",
+    "ORDERS",
     "PRODUCTION",
     "CausalLaneConfig",
     "Config",
@@ -47,12 +58,17 @@ __all__ = [
     "Fault",
     "FeedbackConfig",
     "FusionConfig",
+    "GateConfig",
+    "GraphConfig",
     "HarnessConfig",
     "Knob",
     "LaneWeights",
     "LanesConfig",
     "MmrConfig",
+    "ProfileConfig",
+    "ProfilesConfig",
     "RagConfig",
+    "RecallToolConfig",
     "RemoteConfig",
     "RerankConfig",
     "RerankerConfig",
@@ -62,6 +78,7 @@ __all__ = [
     "Setting",
     "Settings",
     "TemporalLaneConfig",
+    "ToolFusionConfig",
     "UtilityConfig",
     "allowed",
     "config_hash",

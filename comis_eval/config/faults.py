@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 
 from pydantic import ValidationError
 
+from comis_eval.config.base import MAX_INTEGER
 from comis_eval.config.knobs import is_part, step, unknown
-from comis_eval.config.models import MAX_INTEGER, Config
+from comis_eval.config.models import Config
 from comis_eval.config.schema import allowed, shown
 from comis_eval.text import printable
 

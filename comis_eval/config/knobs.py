@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeGuard, get_origin
 
-from comis_eval.config.models import Config, Settings
+from comis_eval.config.base import Settings
+from comis_eval.config.models import Config
 from comis_eval.config.schema import schema_at, shown
 from comis_eval.errors import ConfigError
 from comis_eval.text import closest, printable

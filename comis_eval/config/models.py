@@ -17,9 +17,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     JsonValue,
     ValidationError,
@@ -27,12 +25,11 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from comis_eval.config.base import NonNegativeInt, PositiveInt, Settings, Share, Weight
+from comis_eval.config.recall_tool import RecallToolConfig
 from comis_eval.errors import ConfigError
 from comis_eval.text import is_secret_name, mask_credentials, sha256_text
 from comis_eval.types import TrustLevel
-
-MAX_INTEGER = 2**53 - 1
-"""Largest integer a configuration may hold: beyond it JSON numbers lose exactness."""
 
 
 def _as_tuple(given: object) -> object:
@@ -45,32 +42,11 @@ def _without_repeats(given: tuple[str, ...]) -> tuple[str, ...]:
     return given
 
 
-PositiveInt = Annotated[int, Field(gt=0, le=MAX_INTEGER)]
-NonNegativeInt = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Weight = Annotated[float, Field(ge=0)]
 Trust = Annotated[TrustLevel, Field(strict=False)]
 """A trust level, by name too: files have no enumerations."""
 
 LANES = ("fts", "vector", "entity", "temporal", "causal")
 """Every lane, in the order in which ties between them are settled."""
-
-
-class Settings(BaseModel):
-    """Base of all parts: immutable, no unknown keys, no coercion, no NaN or infinity.
-
-    An integer is taken where a number is asked, and a list where a tuple is; nothing else
-    is converted: ``"5"`` and ``true`` are not integers.
-    """
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        alias_generator=to_camel,
-        populate_by_name=True,
-    )
 
 
 class RerankConfig(Settings):
@@ -360,6 +336,7 @@ class HarnessConfig(Settings):
     reranker: RerankerConfig = RerankerConfig()
     fusion: FusionConfig = FusionConfig()
     utility: UtilityConfig = UtilityConfig()
+    recall_tool: RecallToolConfig = RecallToolConfig()
     remote: RemoteConfig = RemoteConfig()
 
 

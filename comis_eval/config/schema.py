@@ -7,7 +7,8 @@ from functools import cache
 from math import isfinite
 from typing import Any
 
-from comis_eval.config.models import MAX_INTEGER, Config
+from comis_eval.config.base import MAX_INTEGER
+from comis_eval.config.models import Config
 from comis_eval.text import mask_credentials, printable
 
 

@@ -2,6 +2,13 @@
 
 from comis_eval.evaluation.evaluation import Evaluation
 from comis_eval.evaluation.file import read_evaluation, write_evaluation
-from comis_eval.evaluation.measure import DEFAULT_METRICS, evaluate
+from comis_eval.evaluation.measure import DEFAULT_METRICS, PIPELINES, evaluate
 
-__all__ = ["DEFAULT_METRICS", "Evaluation", "evaluate", "read_evaluation", "write_evaluation"]
+__all__ = [
+    "DEFAULT_METRICS",
+    "PIPELINES",
+    "Evaluation",
+    "evaluate",
+    "read_evaluation",
+    "write_evaluation",
+]

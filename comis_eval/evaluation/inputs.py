@@ -69,7 +69,12 @@ class Judge:
         """
         shown = Shown(rankings.ranked_rows(), rankings.context_rows(), rankings.context_chars)
         inputs = self.shown_inputs(
-            shown, rankings.table.facts, rankings.config, constants, relevance_level
+            shown,
+            rankings.table.facts,
+            rankings.config,
+            constants,
+            relevance_level,
+            chars=rankings.context_lines(),
         )
         return replace(inputs, trace=self._trace(rankings, relevance_level))
 
@@ -80,6 +85,8 @@ class Judge:
         config: Config,
         constants: Objective,
         relevance_level: int = 1,
+        *,
+        chars: NDArray[np.int64] | None = None,
     ) -> Inputs:
         """The same without the way through the stages, from the lists alone.
 
@@ -89,8 +96,10 @@ class Judge:
             config: The configuration that answered.
             constants: Of context_ndcg, noise and utility.
             relevance_level: Lowest grade that counts as relevant.
+            chars: Length of each line of the context; None: of a section's.
         """
-        chars = facts.line_lengths(style_of(config), shown.context)
+        if chars is None:
+            chars = facts.line_lengths(style_of(config), shown.context)
         return Inputs(
             ideal=self.ideal,
             ranking=self.listed(shown.ranking),

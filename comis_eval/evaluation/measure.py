@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import platform
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,9 @@ from comis_eval.metrics import (
 from comis_eval.metrics.lists import given
 from comis_eval.pipelines.memory_recall import MemoryRecall
 from comis_eval.pipelines.rank import rank
+from comis_eval.pipelines.recall_tool import RecallTool
 from comis_eval.pipelines.retrieval import Progress, Retriever
+from comis_eval.types import Query
 
 DEFAULT_METRICS = (
     "ndcg@10",
@@ -69,6 +71,9 @@ DEFAULT_METRICS = (
 )
 """What an evaluation scores when it is not told otherwise."""
 
+PIPELINES = ("memory-recall", "recall-tool")
+"""What can be evaluated."""
+
 _PLAIN: Mapping[str, Any] = {
     "rag.min_score": 0.0,
     "rag.rerank.enabled": False,
@@ -84,6 +89,13 @@ _PLAIN: Mapping[str, Any] = {
 }
 """What a reference row of one lane switches off: every boost, floor and second model."""
 
+_PLAIN_TOOL: Mapping[str, Any] = {
+    "harness.recall_tool.gate.noise": 0.0,
+    "harness.recall_tool.gate.floor": 0.0,
+    "harness.recall_tool.graph.enabled": False,
+}
+"""What a reference row of one arm of the recall tool switches off."""
+
 _KEYWORD_ROW = {"fts5": "fts", "rank_bm25": "rank_bm25"}
 _BOUNDED = ("policy_leak", "scope_leak")
 _DISTRIBUTIONS = (
@@ -95,6 +107,7 @@ def evaluate(
     dataset: Dataset,
     config: Config | None = None,
     *,
+    pipeline: str = "memory-recall",
     split: str = "all",
     seed: int = 0,
     metrics: Sequence[str] = DEFAULT_METRICS,
@@ -103,11 +116,12 @@ def evaluate(
     retriever: Retriever | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Run MemoryRecall over a dataset's queries and score the rankings and contexts.
+    """Run a pipeline over a dataset's queries and score the rankings and contexts.
 
     Args:
         dataset: What to recall from and what is right.
         config: Every knob and switch; the documented defaults when left out.
+        pipeline: What answers: one of PIPELINES.
         split: tune, select, test or all.
         seed: Of the split and of the random reference.
         metrics: Names such as ``ndcg@10``; judged@k is added beside those that need it.
@@ -120,25 +134,29 @@ def evaluate(
         ComisEvalError: If the dataset, a model, a lane or a metric's name cannot be used.
     """
     config = config or Config()
+    if pipeline not in PIPELINES:
+        raise EvaluationError(f"pipeline is {pipeline!r}; there are {', '.join(PIPELINES)}")
     objective = objective_of(config)
     asked = [parse(name) for name in dict.fromkeys(metrics)]
     asked += [m for m in judged_beside(asked, k0=objective.k0) if m not in asked]
     chosen = dataset.select(split, seed=seed)
     retriever = retriever or Retriever(dataset, progress=progress)
     check_serves(retriever, dataset, config)
-    pipeline = MemoryRecall(retriever, config)
-    table = pipeline.candidates(chosen.queries)
-    rankings = rank(table, config)
+    answer = _recall_tool if pipeline == "recall-tool" else _memory_recall
+    answered = answer(retriever, config, chosen.queries, asked)
+    rankings = answered.rankings
 
     judge = Judge(chosen)
     inputs = judge.inputs(rankings, objective, relevance_level=relevance_level)
     values = {metric: metric(inputs) for metric in asked}
-    notes = _depth_notes(asked, config)
+    notes = answered.notes
     rows: dict[str, dict[str, Mean]] = {}
-    if references and config.rag.enabled:
-        rows = _references(judge, retriever, table, rankings, inputs, asked, seed)
+    if references and rankings.ranks:
+        for name, alone in answered.lanes():
+            rows[name] = _figures(judge, alone, inputs, asked)
         lacking = sorted({"fts", "vector"} - set(rows))
         notes += tuple(f"no {lane} reference: the lane is off (--lanes)" for lane in lacking)
+        rows |= _reordered(inputs, asked, seed)
 
     queries = chosen.queries
     return Evaluation(
@@ -148,8 +166,8 @@ def evaluate(
             "fingerprint": dataset.fingerprint,
             "split": split,
         },
-        pipeline=pipeline.name,
-        enforces=pipeline.enforces,
+        pipeline=answered.name,
+        enforces=answered.enforces,
         config=config.to_tree(),
         config_hash=config_hash(config),
         versions=versions(),
@@ -214,22 +232,44 @@ def check_serves(retriever: Retriever, dataset: Dataset, config: Config) -> None
         )
 
 
-def _references(
-    judge: Judge,
-    retriever: Retriever,
-    table: Candidates,
-    rankings: Rankings,
-    inputs: Inputs,
-    metrics: Sequence[Metric],
-    seed: int,
-) -> dict[str, dict[str, Mean]]:
-    """What plain rankings of the same memories score, and what the best could.
+class _Answered(NamedTuple):
+    """What a pipeline answered.
 
-    Single lanes go through the same trust filter, dedup and budget, with every boost and
-    floor off. Random order and the oracle reorder the evaluated ranking, so that only
-    metrics of the ranking have a figure.
+    Attributes:
+        name, enforces: As the pipeline says.
+        rankings: Its answers.
+        notes: What a reader must know.
+        lanes: Gives the reference rows: by name, what one lane alone would have answered.
     """
-    config = rankings.config
+
+    name: str
+    enforces: tuple[str, ...]
+    rankings: Rankings
+    notes: tuple[str, ...]
+    lanes: Callable[[], Iterator[tuple[str, Rankings]]]
+
+
+def _memory_recall(
+    retriever: Retriever, config: Config, queries: Sequence[Query], metrics: Sequence[Metric]
+) -> _Answered:
+    pipeline = MemoryRecall(retriever, config)
+    table = pipeline.candidates(queries)
+    return _Answered(
+        pipeline.name,
+        pipeline.enforces,
+        rank(table, config),
+        _depth_notes(metrics, config),
+        lambda: _single_lanes(retriever, table, config),
+    )
+
+
+def _single_lanes(
+    retriever: Retriever, table: Candidates, config: Config
+) -> Iterator[tuple[str, Rankings]]:
+    """Rank by each search lane alone, and by the other keyword search.
+
+    They go through the same trust filter, dedup and budget, with every boost and floor off.
+    """
     plain = config.evolve(**_PLAIN)
     backend = config.harness.keyword_backend
     other = "rank_bm25" if backend == "fts5" else "fts5"
@@ -239,7 +279,6 @@ def _references(
     if "fts" in table.lanes:
         swapped = plain.evolve(**{"harness.lanes": ("fts",), "harness.keyword_backend": other})
         found[_KEYWORD_ROW[other]] = retriever.candidates(table.queries, swapped)
-    rows = {}
     for name, alone in found.items():
         settings = plain.evolve(
             **{
@@ -247,14 +286,59 @@ def _references(
                 "harness.keyword_backend": alone.retrieval.keyword_backend,
             }
         )
-        rows[name] = _figures(judge, rank(alone, settings), inputs, metrics)
+        yield name, rank(alone, settings)
 
+
+def _recall_tool(
+    retriever: Retriever, config: Config, queries: Sequence[Query], metrics: Sequence[Metric]
+) -> _Answered:
+    tool = RecallTool(retriever, config)
+    return _Answered(
+        tool.name,
+        tool.enforces,
+        tool.rank(queries),
+        _tool_notes(tool, queries, metrics),
+        lambda: _single_arms(tool, queries),
+    )
+
+
+def _single_arms(tool: RecallTool, queries: Sequence[Query]) -> Iterator[tuple[str, Rankings]]:
+    """Answer by each arm alone, nothing withheld and no neighbours let in."""
+    plain = tool.config.evolve(**_PLAIN_TOOL)
+    for lane in plain.harness.lanes:
+        alone = plain.evolve(**{"harness.lanes": (lane,)})
+        yield lane, replace(tool, config=alone).rank(queries)
+
+
+def _tool_notes(
+    tool: RecallTool, queries: Sequence[Query], metrics: Sequence[Metric]
+) -> tuple[str, ...]:
+    notes = _too_deep(metrics, tool.config.harness.recall_tool.arm_depth, "to which an arm is read")
+    left_out = tool.left_out
+    if left_out:
+        first, why = next(iter(left_out.items()))
+        notes += (f"{len(left_out)} memories are not stored; {first!r}: {why}",)
+    unasked = [q.id for q in queries if q.filters.memory_type or q.filters.trust_level]
+    if unasked:
+        notes += (
+            f"{len(unasked)} queries filter by memoryType or trustLevel, which the recall tool "
+            f"has not; they were asked without, {unasked[0]!r} first",
+        )
+    return notes
+
+
+def _reordered(inputs: Inputs, metrics: Sequence[Metric], seed: int) -> dict[str, dict[str, Mean]]:
+    """What random order and the oracle score: they reorder the evaluated ranking.
+
+    So only metrics of the ranking have a figure.
+    """
     ranking = given(inputs.ranking, "the ranking")
     keys = np.random.default_rng(seed).random(ranking.grade.shape)
     keys[~ranking.within(ranking.depth)] = np.inf
     shuffled = ranking.reordered(np.argsort(keys, axis=1, kind="stable"))
+    only = [metric for metric in metrics if metric.definition.on == "ranking"]
+    rows = {}
     for name, reordered in (("random", shuffled), ("oracle", ranking.oracle())):
-        only = [metric for metric in metrics if metric.definition.on == "ranking"]
         again = replace(inputs, ranking=reordered)
         rows[name] = means({metric: metric(again) for metric in only}, again)[ALL]
     return rows
@@ -273,10 +357,14 @@ def _depth_notes(metrics: Sequence[Metric], config: Config) -> tuple[str, ...]:
     # Without refill, production's limit cuts the list that the lanes made.
     shallow = not config.semantics.trust_refill and config.limit < config.lane_depth
     depth = config.limit if shallow else config.lane_depth
+    cut = "at which the searched list is cut" if shallow else "to which a lane is read"
+    return _too_deep(metrics, depth, cut)
+
+
+def _too_deep(metrics: Sequence[Metric], depth: int, cut: str) -> tuple[str, ...]:
     deep = [m.name for m in metrics if m.k is not None and m.k > depth]
     if not deep:
         return ()
-    cut = "at which the searched list is cut" if shallow else "to which a lane is read"
     return (f"{', '.join(deep)}: beyond the depth {cut} ({depth}); what lies below was not ranked",)
 
 

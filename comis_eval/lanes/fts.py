@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 import regex
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from comis_eval.lanes.base import LaneHits, ScopeFilter, Statistics
 from comis_eval.lanes.postings import Asked, Postings, rank
-from comis_eval.lanes.terms import occurrences, sequences
+from comis_eval.lanes.terms import Occurrences, occurrences, sequences
 from comis_eval.store.corpus import Corpus, QueryBatch
 
 STOP_WORDS = frozenset(
@@ -55,13 +56,20 @@ def match_query(text: str) -> str | None:
 
 
 class FtsIndex:
-    """The keyword index of a corpus, read out of FTS5 once."""
+    """The keyword index of a corpus, read out of FTS5 once.
+
+    Args:
+        corpus: The memories.
+        columns: The texts that are searched, one list a column of the FTS5 table, one text
+            a memory; None: the contents alone. A phrase never reaches into another column.
+    """
 
     k1 = 1.2
     b = 0.75
 
-    def __init__(self, corpus: Corpus) -> None:
-        found = occurrences([memory.content for memory in corpus.memories])
+    def __init__(self, corpus: Corpus, columns: Sequence[Sequence[str]] | None = None) -> None:
+        texts = columns or [[memory.content for memory in corpus.memories]]
+        found = _folded(occurrences([*chain(*zip(*texts, strict=True))]), len(texts))
         self.corpus = corpus
         self.postings = Postings.of(corpus, found)
         self._found = found
@@ -119,6 +127,14 @@ class FtsIndex:
         if places is None:
             return np.empty(0, dtype=np.int64)
         return places >> 32
+
+
+def _folded(found: Occurrences, columns: int) -> Occurrences:
+    """Make one text of each memory's columns, with room between them that no phrase spans."""
+    if columns == 1:
+        return found
+    texts, column = np.divmod(found.texts, columns)
+    return found._replace(texts=texts, offsets=found.offsets + (column << 26))
 
 
 def search(

@@ -147,7 +147,7 @@ class Retriever:
         scope = [self.corpus.scope_of.get(q.tenancy.named, -1) for q in queries]
         vectors = None
         if embed and "vector" in Retrieval.of(config).lanes:
-            vectors = self._query_vectors(queries, texts, config)
+            vectors = self.query_vectors(queries, texts, config)
         return QueryBatch(
             texts,
             tuple(q.tenancy for q in queries),
@@ -317,13 +317,13 @@ class Retriever:
     def _search(self, lane: str, batch: QueryBatch, config: Config, depth: int) -> LaneHits:
         semantics = config.semantics
         if lane == "vector":
-            index = self._index(
+            index = self.kept(
                 ("vector index", config.harness.embedder, config.harness.pooling),
                 lambda: vector.VectorIndex(self.corpus, *self.vectors(config)),
             )
             return vector.search(index, batch, depth=depth, scope_filter=semantics.scope_filter)
         index_of, search = _KEYWORD[config.harness.keyword_backend]
-        index = self._index(
+        index = self.kept(
             ("keyword index", config.harness.keyword_backend), lambda: index_of(self.corpus)
         )
         return search(
@@ -334,14 +334,20 @@ class Retriever:
             scope_filter=semantics.scope_filter,
         )
 
-    def _index(self, key: tuple[str, ...], build: Callable[[], Any]) -> Any:
+    def kept(self, key: tuple[str, ...], build: Callable[[], Any]) -> Any:
+        """Return what was built under a key, building it when it is first asked for."""
         if key not in self._loaded:
             self._loaded[key] = build()
         return self._loaded[key]
 
-    def _query_vectors(
+    def query_vectors(
         self, queries: Sequence[Query], texts: Sequence[str], config: Config
     ) -> NDArray[np.float32]:
+        """Embed the search strings of queries; the dataset's own vectors where it brings them.
+
+        Raises:
+            ModelError: If the model is missing, or the dataset brings none for a query.
+        """
         if self.given is not None:
             matrix, has = self.given.rows_for([f"query:{query.id}" for query in queries])
             if has.all():

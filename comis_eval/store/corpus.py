@@ -7,7 +7,7 @@ only at the edges.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -170,6 +170,8 @@ class QueryBatch:
         now: The moment of asking, ms, shape (q,).
         filters: What each query asks besides its text.
         vectors: Embedded texts, shape (q, dim); None when no embedder runs.
+        allowed: Says which (query, memory) pairs may meet, both shape (n,), instead of
+            tenancy, expiry and filters; rows are still searched by ``scope``.
     """
 
     texts: tuple[str, ...]
@@ -178,6 +180,7 @@ class QueryBatch:
     now: NDArray[np.int64]
     filters: tuple[Filters, ...]
     vectors: NDArray[np.float32] | None = None
+    allowed: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]] | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -220,6 +223,8 @@ def eligible(
     Returns:
         One answer a pair, shape (n,). ``expires_at <= now`` is expired.
     """
+    if batch.allowed is not None:
+        return batch.allowed(queries, rows)
     ok: NDArray[np.bool_] = corpus.scope[rows] == batch.scope[queries]
     ok &= corpus.expires_at[rows] > batch.now[queries]
     for filters, askers in batch.askers:

@@ -169,3 +169,11 @@ def test_hostile_names_are_shown_not_obeyed(tmp_path):
 
 def test_no_color_and_pipes_get_plain_text(dataset):
     assert "\x1b" not in output("evaluate", dataset, *FTS)
+
+
+def test_the_recall_tool_is_evaluated_too(dataset):
+    told = document("evaluate", dataset, "--lanes", "fts", "--pipeline", "recall-tool")
+    assert (told["pipeline"], told["enforces"]) == ("recall-tool", ["scope"])
+    settings = ("--set", "harness.recallTool.armDepth=1")
+    narrow = document("evaluate", dataset, "--lanes", "fts", "--pipeline", "recall-tool", *settings)
+    assert narrow["config"]["harness"]["recallTool"]["armDepth"] == 1

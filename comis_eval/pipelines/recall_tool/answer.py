@@ -1,0 +1,141 @@
+"""What a call gets back: items whole or short, and what is to be known of the whole answer.
+
+Source: specification of the recall tool, sections 0, 3.8 and 4.4.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from comis_eval.pipelines.recall_tool.pages import Listed, Paged
+from comis_eval.stages.recall_tool.graph import Node
+from comis_eval.stages.recall_tool.request import Request
+from comis_eval.stages.recall_tool.view import compact, moment
+from comis_eval.store.tool_corpus import ToolCorpus
+from comis_eval.types import Memory
+
+_ADVICE = "ask more specifically, or widen scope, project or tags"
+_WHY = {
+    "unscored": "no memory that you may see matches the query and the filters",
+    "noise": "the best match is weak and holds no word of the query",
+    "threshold": "the best match scores below the least that is shown",
+}
+
+
+def envelope(paged: Paged, query: int) -> dict[str, Any]:
+    """Return the answer to one query as the tool's callers get it."""
+    table, listed, request = paged.table, paged.lists[query], paged.table.requests[query]
+    ranks = paged.rankings.ranks
+    items = [
+        item(paged, query, column)
+        for column in paged.rankings.order[query, : int(paged.rankings.length[query])].tolist()
+        if paged.rankings.included[query, column]
+    ]
+    answer: dict[str, Any] = {
+        "items": items,
+        "total": len(items),
+        "limit": request.limit,
+        "offset": request.offset,
+        "next_offset": listed.next_offset(request.offset, request.limit),
+        "recall_profile": request.profile,
+        "search_mode": "hybrid" if "vector" in table.candidates.lanes else "bm25-only",
+        "degraded": "vector" not in table.candidates.lanes,
+    }
+    for name, lane in (("sparse_rows", "fts"), ("dense_rows", "vector")):
+        answer[name] = int((ranks[lane][query] > 0).sum()) if lane in ranks else 0
+    boosted = sum("graph_boost" in one for one in items)
+    if boosted:
+        answer["graph_boost_count"] = boosted
+    if listed.withheld:
+        answer["explanation"] = f"{_WHY[listed.withheld]}; {_ADVICE}"
+    return answer
+
+
+def item(paged: Paged, query: int, column: int) -> dict[str, Any]:
+    """Return one row of an answer, short or whole as the call asks."""
+    row = int(paged.rankings.table.rows[query, column])
+    request = paged.table.requests[query]
+    found = bool(paged.rankings.searched[query, column])
+    score = float(paged.rankings.final[query, column]) if found else None
+    decay = float(paged.decay[query, column]) if request.decay else None
+    return _item(paged.table.corpus, row, paged.lists[query], request, score, decay)
+
+
+def _item(
+    corpus: ToolCorpus,
+    row: int,
+    listed: Listed,
+    request: Request,
+    score: float | None,
+    decay: float | None,
+) -> dict[str, Any]:
+    whole = stored(corpus, row)
+    if score is not None:
+        whole["score"] = score
+    if decay is not None:
+        whole["recency_score"] = decay
+    if row in listed.pinned:
+        whole |= {"score": score or 0.0, "pinned": True}
+    if row in listed.neighbours:
+        whole |= _way(listed.neighbours[row])
+    return whole if request.full else compact(whole)
+
+
+def _way(node: Node) -> dict[str, Any]:
+    return {
+        "graph_boost": True,
+        "provenance": "via:graph",
+        "composite_score": node.score,
+        "hop_distance": node.hops,
+    }
+
+
+def stored(corpus: ToolCorpus, row: int) -> dict[str, Any]:
+    """Return every stored field of a memory that has a value, by the tool's names."""
+    memory: Memory = corpus.memories[row]
+    fields: dict[str, Any] = {
+        "id": memory.id,
+        "workspace_id": memory.tenancy.tenant_id,
+        "project_id": memory.project_id,
+        "created_by": memory.created_by,
+        "author_type": memory.author_type,
+        "key": memory.key,
+        "content": memory.content,
+        "scope": memory.scope,
+        "tags": list(memory.tags),
+        "trust": memory.trust_level.value,
+        "memory_type": memory.memory_type.value,
+        "relevance": memory.relevance,
+        "importance_score": memory.importance,
+        "status": memory.status,
+        "freshness_score": float(corpus.freshness[row]),
+        "archived": memory.archived,
+        "proof_count": memory.proof_count,
+        "confidence": memory.confidence,
+    }
+    times = {
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "occurred_at": memory.occurred_at,
+        "expires_at": memory.expires_at,
+    }
+    fields |= {name: moment(ms) for name, ms in times.items() if ms is not None}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def line_lengths(paged: Paged, included: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many characters each shown item takes as JSON; 0 for what is not shown.
+
+    Args:
+        paged: What was ranked.
+        included: Who is on the page, shape (q, c) of the rankings' table.
+    """
+    lengths = np.zeros(included.shape, dtype=np.int64)
+    for query, column in np.argwhere(included).tolist():
+        shown = json.dumps(item(paged, query, column), ensure_ascii=False)
+        lengths[query, column] = len(shown)
+    return lengths

@@ -1,0 +1,76 @@
+"""What the arms of the recall tool found for a query set, and what ranking needs beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from comis_eval.candidates import Candidates, Facts
+from comis_eval.stages.recall_tool import gate, key_match
+from comis_eval.stages.recall_tool.graph import Edges
+from comis_eval.stages.recall_tool.request import Request
+from comis_eval.stages.recall_tool.words import lowered
+from comis_eval.stages.score import NEUTRAL, Signals
+from comis_eval.store.tool_corpus import Caller, ToolCorpus, Views
+
+Mask = NDArray[np.bool_]
+
+
+class ToolFacts(Facts):
+    """Facts of a corpus whose memories no boost moves: the tool has none."""
+
+    def signals(self, now: NDArray[np.int64], rows: NDArray[np.int32]) -> Signals:  # noqa: ARG002
+        """Return neutral signals, so that a trace shows factors of 1."""
+        return Signals(*(np.full(len(rows), NEUTRAL) for _ in Signals._fields))
+
+
+@dataclass(frozen=True, eq=False)
+class ToolTable:
+    """The candidates of a query set with the calls they are for.
+
+    Attributes:
+        candidates: Per query and memory the rank in each arm.
+        corpus: The memories.
+        callers: Who asks each query, and when.
+        requests: What each call asks for.
+        views: What each may be answered from.
+        edges: The knowledge graph, by row.
+    """
+
+    candidates: Candidates
+    corpus: ToolCorpus
+    callers: tuple[Caller, ...]
+    requests: tuple[Request, ...]
+    views: Views
+    edges: Edges
+
+    @cached_property
+    def boost(self) -> NDArray[np.int64]:
+        """How well each candidate's key answers the query, in [0, 3], shape (q, c)."""
+        plane = np.zeros(self.candidates.rows.shape, dtype=np.int64)
+        for query, request in enumerate(self.requests):
+            asked = lowered(request.query)
+            rows = self.candidates.rows[query]
+            for column in np.flatnonzero(rows >= 0).tolist():
+                plane[query, column] = key_match.boost(self.corpus.keys[rows[column]], asked)
+        return plane
+
+    def overlaps(self, query: int, alive: Mask) -> bool:
+        """Tell whether a word of a query occurs in any of its candidates, shape (c,)."""
+        wanted = gate.query_words(self.requests[query].query)
+        rows = self.candidates.rows[query, alive].tolist()
+        return not wanted or any(not wanted.isdisjoint(self._words(row)) for row in rows)
+
+    @cached_property
+    def _words_of(self) -> dict[int, frozenset[str]]:
+        return {}
+
+    def _words(self, row: int) -> frozenset[str]:
+        if row not in self._words_of:
+            memory = self.corpus.memories[row]
+            texts = " ".join((memory.key or "", memory.content, *memory.tags))
+            self._words_of[row] = gate.query_words(texts)
+        return self._words_of[row]
