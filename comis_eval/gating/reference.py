@@ -62,8 +62,9 @@ def at_reference(
     top = Path(os.fsdecode(_git(["rev-parse", "--show-toplevel"], Path()).rstrip(b"\n")))
     commit = _commit(ref, top)
     base = _merge_base(commit, ref, top)
+    held = _inside(baseline, top)
     paths = {
-        "baseline": _inside(baseline, top),
+        "baseline": held,
         "policy": None if policy is None else _inside(policy, top),
         "dataset": _inside(dataset, top),
     }
@@ -74,6 +75,9 @@ def at_reference(
             for name, path in paths.items()
             if path is not None
         }
+        # Beside the baseline, where its trace is looked for; a commit may be without it.
+        trace = held.with_suffix(".trace.parquet")
+        _take(commit, trace, top, Path(folder) / "baseline")
         for name in ("baseline", "policy"):
             if name in taken and taken[name] is None:
                 raise EvaluationError(

@@ -204,3 +204,14 @@ def test_paths_are_taken_from_the_folder_one_stands_in(repository, monkeypatch):
     ) as at_:
         assert at_.dataset is not None
         assert at_.touched == ()
+
+
+def test_the_trace_that_lies_beside_is_taken_too(repository, found):
+    write_baseline(found, "main", trace=b"PAR1 of main")
+    commit(repository, "with a trace")
+    git(repository, "branch", "-f", "main")
+    BASELINE.with_suffix(".trace.parquet").write_bytes(b"PAR1 of the change")
+    with at() as reference:
+        baseline, path = load(str(reference.baseline))
+        assert baseline.trace["file"] == "main.trace.parquet"
+        assert path.with_name("main.trace.parquet").read_bytes() == b"PAR1 of main"
