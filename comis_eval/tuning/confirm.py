@@ -119,16 +119,28 @@ MARGIN = 0.01
 
 def by_category(
     winner: Floats, current: Floats, groups: NDArray[np.str_], categories: NDArray[np.str_],
-    *, sign: float, seed: int,
+    *, sign: float, seed: int, spread: float = 1.0,
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
-    """The first objective of both on the held-out queries, category by category."""
+    """The first objective of both on the held-out queries, category by category.
+
+    Args:
+        winner: Its value of each query, shape (q,).
+        current: Likewise.
+        groups: Group of each query.
+        categories: Category of each query.
+        sign: 1.0 when more is better, else -1.0.
+        seed: Of the tests.
+        spread: As for :func:`widened`.
+    """
     told = {}
     for name in dict.fromkeys(categories.tolist()):
         mine = categories == name
         defined = mine & ~np.isnan(winner) & ~np.isnan(current)
         if not defined.any():
             continue
-        found = compare(sign * (winner - current)[defined], groups[defined], seed=seed)[0]
+        gains = sign * (winner - current)[defined]
+        gains = widened(gains, np.full(len(gains), 1.0 / len(gains)), spread)
+        found = compare(gains, groups[defined], seed=seed)[0]
         told[name] = {
             "current": float(current[defined].mean()),
             "winner": float(winner[defined].mean()),
@@ -137,6 +149,22 @@ def by_category(
             "n": int(defined.sum()),
         }
     return told
+
+
+def widened(differences: Floats, weights: Floats, spread: float) -> Floats:
+    """Differences of the same weighted mean, their deviations from it stretched.
+
+    Whatever is then computed from them - interval, tests, what they could show - rests on
+    an error that is larger by that factor.
+
+    Args:
+        differences: Shape (q,), NaN where undefined.
+        weights: Of the mean, shape (q,).
+        spread: The factor; 1.0 changes nothing.
+    """
+    middle = weighted(differences[:, None], weights)[0]
+    stretched: Floats = middle + spread * (differences - middle)
+    return stretched
 
 
 def weighted(differences: Floats, weights: Floats) -> Floats:

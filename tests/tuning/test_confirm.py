@@ -8,7 +8,14 @@ import pytest
 
 from comis_eval.config import Config
 from comis_eval.stats import compare
-from comis_eval.tuning.confirm import by_category, choose, direction, distinct_feasible, weighted
+from comis_eval.tuning.confirm import (
+    by_category,
+    choose,
+    direction,
+    distinct_feasible,
+    weighted,
+    widened,
+)
 from comis_eval.tuning.measured import Objective
 from comis_eval.tuning.result import StudyResult
 from comis_eval.tuning.study import run_study
@@ -156,6 +163,36 @@ def test_a_weighted_mean_leaves_out_what_is_undefined():
     assert weighted(np.full((2, 1), nan), np.array([0.5, 0.5])).tolist() == [0.0]
 
 
+def test_widened_differences_keep_their_mean_and_stretch_about_it():
+    differences = np.array([1.0, 3.0, nan, 2.0])
+    even = np.full(4, 0.25)
+    # Their mean is 2; deviations -1, 1, 0 become -2, 2, 0.
+    np.testing.assert_array_equal(widened(differences, even, 2.0), [0.0, 4.0, nan, 2.0])
+    np.testing.assert_array_equal(widened(differences, even, 1.0), differences)
+    # By weights .5, .25, (.25 of an undefined one), 0 the mean is 5 / 3.
+    uneven = np.array([0.5, 0.25, 0.25, 0.0])
+    stretched = widened(differences, uneven, 4.0)
+    assert stretched[[0, 1]].tolist() == pytest.approx([5 / 3 - 8 / 3, 5 / 3 + 16 / 3])
+    assert weighted(stretched[:, None], uneven)[0] == pytest.approx(5 / 3)
+    assert widened(np.zeros(4), even, 2.0).tolist() == [0.0] * 4
+
+
+def test_what_is_widened_is_less_sure_by_that_factor():
+    dice = np.random.default_rng(0)
+    differences, groups = dice.normal(0.1, 0.3, 60), np.array([f"g{i}" for i in range(60)])
+    even = np.full(60, 1 / 60)
+    plain, wide = (
+        compare(widened(differences, even, factor), groups, even, margins=0.01)[0]
+        for factor in (1.0, 1.5)
+    )
+    assert wide.mean == pytest.approx(plain.mean)
+    assert wide.high - wide.low == pytest.approx(1.5 * (plain.high - plain.low), rel=0.02)
+    assert wide.mdd == pytest.approx(1.5 * plain.mdd, rel=0.02)
+    assert wide.n_for_margin == pytest.approx(2.25 * plain.n_for_margin, rel=0.01)
+    assert wide.p > plain.p
+    assert wide.p_t > plain.p_t
+
+
 def test_directions():
     assert [direction(name) for name in ("utility", "ndcg@10", "context_chars", "latency_ms")] == [
         1, 1, -1, -1,
@@ -179,6 +216,13 @@ def test_figures_by_category_are_of_the_pairs_that_both_define():
     expected = compare(np.array([0.4, 0.4, 0.5]), SIX[:3], seed=0)[0]
     assert (new["low"], new["high"]) == pytest.approx((expected.low, expected.high))
     assert new["low"] <= new["winner"] - new["current"] <= new["high"]
+
+
+def test_figures_by_category_of_folds_allow_for_what_folds_share():
+    told = by_category(WINNER, STANDING, SIX, CATEGORIES, sign=1.0, seed=0, spread=2.0)["new"]
+    plain = by_category(WINNER, STANDING, SIX, CATEGORIES, sign=1.0, seed=0)["new"]
+    assert (told["winner"], told["current"]) == (plain["winner"], plain["current"])
+    assert told["high"] - told["low"] == pytest.approx(2 * (plain["high"] - plain["low"]))
 
 
 def test_where_less_is_better_the_interval_is_still_of_winner_minus_current():

@@ -7,8 +7,9 @@ import pytest
 
 from comis_eval.datasets import folds_of
 from comis_eval.errors import StudyError
+from comis_eval.stats import compare
 from comis_eval.tuning.confirm import choose
-from comis_eval.tuning.holdout import FOLDS, chosen, held_out, parts_of
+from comis_eval.tuning.holdout import FOLDS, chosen, held_out, parts_of, spread_of_folds
 from comis_eval.tuning.replay import objectives_of
 from comis_eval.tuning.select import SMALL
 from comis_eval.tuning.study import run_study
@@ -122,6 +123,18 @@ def test_a_small_set_is_answered_by_searches_that_never_saw_the_query(small):
     standing = small.replay()
     gain = expected - standing(FTS).per_query
     assert looked.comparison.mean == pytest.approx(float(gain @ standing.query_weights))
+    independent = compare(gain, small.groups, standing.query_weights, small.categories, seed=0)[0]
+    width = looked.comparison.high - looked.comparison.low
+    assert width == pytest.approx(
+        spread_of_folds(FOLDS) * (independent.high - independent.low), rel=0.05
+    )
+    assert looked.comparison.p_t > independent.p_t
+
+
+def test_the_error_of_folds_is_larger_the_more_they_share():
+    # Of two halves one is tested on half the queries: variance 1 + 1 x 1/2.
+    assert spread_of_folds(2) ** 2 == pytest.approx(1.5)
+    assert spread_of_folds(5) ** 2 == pytest.approx(1.8)
 
 
 def test_there_are_no_more_folds_than_groups():
