@@ -15,7 +15,6 @@ LONG = "n" * 5_000
         (("compare", LONG, LONG), "File name too long"),
         (("baseline", "show", LONG), "File name too long"),
         (("evaluate", "x", "--split", "test", "--seed", "-1"), "--seed"),
-        (("compare", "x", "y", "--metric", "ndcg@" + "9" * 5_000), ""),
     ],
 )
 def test_one_line_and_2(command: tuple[str, ...], said: str) -> None:

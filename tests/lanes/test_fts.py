@@ -56,12 +56,16 @@ def sqlite_says(contents, texts, depth=100):
     return said
 
 
-def test_a_term_that_fts5_cuts_within_a_character_takes_nobody_down():
-    long, other = "記" * 11_000, "記" * 10_999 + "木"
-    found = occurrences([long, other, "kiln"])
-    assert len(found.terms) >= 2
-    corpus = corpus_of(long, "kiln")
-    assert listed(corpus, run(corpus, ["kiln", long])) is not None
+def test_a_term_that_fts5_cuts_within_a_character_is_found_as_fts5_finds_it():
+    long = "記" * 11_000
+    assert {len(term) for term in occurrences([long]).terms} != {11_000}  # it was cut
+    contents, texts = [long, "kiln"], ["kiln", long]
+    corpus = corpus_of(*contents)
+    found = run(corpus, texts, statistics="table", scope_filter="after_fusion")
+    for query, said in enumerate(sqlite_says(contents, texts)):
+        assert [id_ for id_, _ in listed(corpus, found, query)] == [f"m{row}" for row, _ in said]
+        assert [score for _, score in listed(corpus, found, query)] == [s for _, s in said]
+    assert listed(corpus, found, 0)
 
 
 @pytest.mark.parametrize("case", cases("memory-recall", "fts_query"), ids=lambda c: c["name"])

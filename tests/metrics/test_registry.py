@@ -20,6 +20,7 @@ def test_a_name_is_what_is_typed_and_what_is_printed():
     [
         ("ndgc@10", r"no metric 'ndgc@10'; there are ndcg@k, .*mrr\[@k\], map, .*poison_recall@k"),
         ("", r"no metric ''"),
+        ("ndcg@" + "9" * 5_000, r"ndcg: the cut-off has 5000 digits, at most 9 may"),
         ("recall", r"'recall' needs a cut-off, as in recall@10"),
         ("map@5", r"'map@5': map takes no cut-off"),
         ("recall@0", r"whole number >= 1, got '0'"),
