@@ -44,6 +44,7 @@ COMMANDS = {
     "plan": Entry("plan", "Say how many queries would show a loss of the margin."),
     "sweep": Entry("sweep", "Search the knobs and confirm what was found on unseen queries."),
     "report": Entry("report", "Write a report of an evaluation, of two, or of a sweep."),
+    "serve-mcp": Entry("serve_mcp", "Serve memories to agents over the Model Context Protocol."),
     "validate": Entry("validate", "Check a dataset folder and report every fault in it."),
     "import": Entry("importing", "Turn a file of another format into a dataset folder."),
     "config": Entry("config", "Show, check or export a configuration."),

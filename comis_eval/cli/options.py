@@ -32,19 +32,16 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _CONFIG = click.option(
     "--config", type=FILE, help="Configuration: ours, a whole Comis config.yaml, or a rag fragment."
 )
-_CHANGES = (
-    click.option("--agent", metavar="NAME", help="Whose rag section, in a file of several agents."),
+_AGENT = click.option(
+    "--agent", metavar="NAME", help="Whose rag section, in a file of several agents."
+)
+_CHANGES_OF_ANY = (
     click.option(
         "--set",
         "overrides",
         metavar="PATH=VALUE",
         multiple=True,
         help="Change one value, such as rag.minScore=0; may be repeated, later ones win.",
-    ),
-    click.option(
-        "--semantics",
-        type=click.Choice(["documented", "production"]),
-        help="Preset of the switches in which the documented and the shipped system differ.",
     ),
     click.option(
         "--lanes",
@@ -56,6 +53,15 @@ _CHANGES = (
         metavar="PATH",
         help="minilm, or a folder with model.onnx and tokenizer.json.",
     ),
+)
+_SEMANTICS = click.option(
+    "--semantics",
+    type=click.Choice(["documented", "production"]),
+    help="Preset of the switches in which the documented and the shipped system differ.",
+)
+_CHANGES = (_AGENT, _CHANGES_OF_ANY[0], _SEMANTICS, *_CHANGES_OF_ANY[1:])
+_NO_CACHE = click.option(
+    "--no-cache", is_flag=True, help="Neither read nor keep embeddings on disk."
 )
 
 
@@ -84,7 +90,7 @@ _RUN = (
         show_default=True,
         help="Of the split and of random order.",
     ),
-    click.option("--no-cache", is_flag=True, help="Neither read nor keep embeddings on disk."),
+    _NO_CACHE,
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
@@ -97,6 +103,11 @@ def configured(command: _Command) -> _Command:
 def changed(command: _Command) -> _Command:
     """Add what changes a configuration that is an argument of the command."""
     return _with(_CHANGES, command)
+
+
+def served(command: _Command) -> _Command:
+    """Add what configures the recall tool when agents call it: their names are its own."""
+    return _with((_CONFIG, *_CHANGES_OF_ANY, _NO_CACHE), command)
 
 
 def run(command: _Command) -> _Command:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
+from urllib.parse import quote
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from comis_eval.errors import StoreError
-from comis_eval.store import records, rules
+from comis_eval.stages.recall_tool.writing import Writing, writing_of
+from comis_eval.store import records, rules, upsert
 from comis_eval.store.corpus import Corpus, entities_of, tenancies_of
 from comis_eval.store.entities import Entity, Resolver
 from comis_eval.store.schema import APPLICATION_ID, MIGRATIONS
+from comis_eval.store.upsert import Remembered, Writer
 from comis_eval.types import Memory, Tenancy, TrustLevel
 
 WAIT_S = 1.0
@@ -85,6 +90,29 @@ class Store:
             raise
         return store
 
+    @classmethod
+    def copied(cls, path: Path) -> Self:
+        """Open a copy of a store in memory; the file is read once and never written.
+
+        Raises:
+            StoreError: If there is no such file, it is no store, of a newer schema, or
+                cannot be read.
+        """
+        if not path.is_file():
+            raise StoreError(f"{path} is not there; give the path of a store")
+        connection = sqlite3.connect(":memory:", isolation_level=None, timeout=WAIT_S)
+        store = cls(connection, str(path))
+        try:
+            with store._errors_named():
+                where = f"file:{quote(str(path.absolute()))}?mode=ro"
+                with closing(sqlite3.connect(where, uri=True, timeout=WAIT_S)) as file:
+                    file.backup(connection)
+            store._prepare()
+        except BaseException:
+            connection.close()
+            raise
+        return store
+
     def close(self) -> None:
         """Close the database; an in-memory store is gone."""
         self._connection.close()
@@ -118,6 +146,65 @@ class Store:
             first = self._insert(batch)
             self._link(batch, first)
 
+    def remember(self, arguments: Mapping[str, object], writer: Writer) -> Remembered:
+        """Write one memory as the tool ``remember`` does: a key has one memory.
+
+        Args:
+            arguments: By the names of the tool's arguments, ``writing.WRITTEN``.
+            writer: Who writes, and when.
+
+        Raises:
+            RequestError: If an argument is not allowed: all that are, at once.
+            StoreError: If key, tags or content are refused, ``expected_version`` is another
+                than there is, the key has a configured fact, or another writer is at work.
+                Nothing is stored then.
+        """
+        writer = replace(writer, tenancy=writer.tenancy.named)
+        said = writing_of(arguments, writer.now)
+        with self._transaction("IMMEDIATE"):
+            said = upsert.resolved(self._connection, said, writer)
+            standing = upsert.stands(self._connection, said, writer)
+            upsert.check_version(said, standing)
+            if standing is None:
+                memory = upsert.created(str(uuid4()), said, writer)
+            else:
+                memory = upsert.updated(standing, said, writer)
+            upsert.check(memory)
+            rules.check_values(memory)
+            near = upsert.near_key(self._connection, memory, writer)
+            self._write(standing, memory, said, writer)
+        return Remembered(memory, "created" if standing is None else "updated", near)
+
+    def _write(
+        self, standing: upsert.Standing | None, memory: Memory, said: Writing, writer: Writer
+    ) -> None:
+        if standing is None:
+            row = self._insert([memory])
+        else:
+            row, before = standing
+            # What was there before the first write is a revision too.
+            upsert.revise(self._connection, row, before, by=before.created_by, reason=None)
+            self._replace(row, memory)
+        by = writer.tenancy.agent_id
+        upsert.revise(self._connection, row, memory, by=by, reason=said.reason)
+
+    def _replace(self, row: int, memory: Memory) -> None:
+        """Put another memory in a row's place; what was made from the old text goes."""
+        self._connection.execute(_UNINDEX, (row,))
+        settings = ", ".join(f"{column} = ?" for column in records.COLUMNS)
+        self._connection.execute(
+            f"UPDATE memories SET {settings}, simhash = NULL WHERE row = ?",  # noqa: S608
+            (*records.to_row(memory), row),
+        )
+        self._connection.execute(_INDEX + "WHERE row = ?", (row,))
+        self._connection.execute("DELETE FROM embeddings WHERE memory = ?", (row,))
+        self._connection.execute("DELETE FROM entity_links WHERE memory = ?", (row,))
+
+    def stamp(self) -> tuple[int, int]:
+        """Return what differs whenever this or another connection has written."""
+        with self._errors_named():
+            return self._number("PRAGMA data_version"), self._connection.total_changes
+
     def update_content(self, memory_id: str, content: str) -> None:
         """Replace a memory's text; its embeddings, made from the old one, are dropped.
 
@@ -129,7 +216,7 @@ class Store:
             row = (self._row_of(memory_id),)
             self._connection.execute(_UNINDEX, row)
             self._connection.execute(
-                "UPDATE memories SET content = ? WHERE row = ?", (content, *row)
+                "UPDATE memories SET content = ?, simhash = NULL WHERE row = ?", (content, *row)
             )
             self._connection.execute(_INDEX + "WHERE row = ?", row)
             self._connection.execute("DELETE FROM embeddings WHERE memory = ?", row)

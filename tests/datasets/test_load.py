@@ -86,6 +86,7 @@ def test_every_field_is_read(tmp_path):
         "archived": False,
         "status": "stale",
         "updatedAt": NOW,
+        "version": 3,
         "duplicateOf": "m2",
     }
     full_query = {
@@ -151,6 +152,7 @@ def test_every_field_is_read(tmp_path):
         archived=False,
         status="stale",
         updated_at=NOW,
+        version=3,
         duplicate_of="m2",
     )
     assert dataset.queries[2] == Query(

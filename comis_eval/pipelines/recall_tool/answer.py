@@ -114,6 +114,7 @@ def stored(corpus: ToolCorpus, row: int) -> dict[str, Any]:
         "status": memory.status,
         "freshness_score": float(corpus.freshness[row]),
         "archived": memory.archived,
+        "version": memory.version,
         "proof_count": memory.proof_count,
         "confidence": memory.confidence,
     }
