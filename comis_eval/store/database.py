@@ -104,9 +104,7 @@ class Store:
         store = cls(connection, str(path))
         try:
             with store._errors_named():
-                where = f"file:{quote(str(path.absolute()))}?mode=ro"
-                with closing(sqlite3.connect(where, uri=True, timeout=WAIT_S)) as file:
-                    file.backup(connection)
+                _copy(path, connection)
             store._prepare()
         except BaseException:
             connection.close()
@@ -492,6 +490,25 @@ class Store:
                     "wait until it is done or close it"
                 ) from error
             raise StoreError(f"{self._name} cannot be used: {error}") from error
+
+
+def _copy(path: Path, target: sqlite3.Connection) -> None:
+    """Read a file into another database and leave nothing beside it.
+
+    A reader of a file in WAL mode makes two companions and leaves them, unless it says that
+    nobody writes meanwhile. So that is said, and checked afterwards, where nobody seems to.
+    """
+    journal = path.with_name(f"{path.name}-wal")
+    alone = not journal.exists()
+    before = path.stat()
+    how = "immutable=1" if alone else "mode=ro"
+    where = f"file:{quote(str(path.absolute()))}?{how}"
+    with closing(sqlite3.connect(where, uri=True, timeout=WAIT_S)) as file:
+        file.backup(target)
+    after = path.stat()
+    changed = (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size)
+    if alone and (changed or journal.exists()):
+        raise StoreError(f"{path} was written while it was read; try again")
 
 
 def _create_private(path: Path) -> None:
