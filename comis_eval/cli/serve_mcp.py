@@ -33,8 +33,9 @@ class _Source(NamedTuple):
     Attributes:
         name: What it is called.
         opened: Opens it, on the thread that will own it.
-        moments: The usual moment of asking, ms; None: the clock's.
-        tenancies: Whose memories there are, those who ask first; None: unknown.
+        moment: The usual moment of asking, ms; None: the clock's.
+        tenancies: Whose memories there are, those who ask first; empty: unknown.
+        database: Whether it is a store's file.
     """
 
     name: str
@@ -127,18 +128,22 @@ def command(
     if port is None:
         from comis_eval.serve.server import serve_stdio
 
-        _say(f"{told} to {_named(callers[0])} over standard streams")
-        asyncio.run(serve_stdio(desk, offered, callers[0]))
+        over = f"{told} to {_named(callers[0])} over standard streams"
+        asyncio.run(serve_stdio(desk, offered, callers[0], lambda: _say(over)))
         return
     from comis_eval.serve.http import listening, serve_http, url_of
 
     tokens = _tokens(callers)
+    whose = {token: caller for caller, (token, _) in zip(callers, tokens, strict=True)}
     with listening(port) as opened:
-        _say(f"{told} at {url_of(opened)}")
-        for caller, (token, shown) in zip(callers, tokens, strict=True):
-            _say(f"token of {_named(caller)}: {token if shown else f'as {TOKEN} says'}")
-        whose = {token: caller for caller, (token, _) in zip(callers, tokens, strict=True)}
-        asyncio.run(serve_http(desk, offered, whose, opened))
+        url = url_of(opened)
+
+        def ready() -> None:
+            _say(f"{told} at {url}")
+            for caller, (token, shown) in zip(callers, tokens, strict=True):
+                _say(f"token of {_named(caller)}: {token if shown else f'as {TOKEN} says'}")
+
+        asyncio.run(serve_http(desk, offered, whose, opened, ready))
 
 
 def _check_installed() -> None:
@@ -174,11 +179,11 @@ def _source(source: str, *, writable: bool) -> _Source:
             database=True,
         )
     dataset = load_dataset(source)
-    moments = Counter(query.now for query in dataset.queries).most_common(1)
+    usual = Counter(query.now for query in dataset.queries).most_common(1)[0][0]
     return _Source(
         f"dataset {dataset.name}",
         lambda setup: ServedMemories.of_dataset(dataset, setup),
-        moments[0][0] if moments else None,
+        usual,
         _tenancies(dataset),
         database=False,
     )

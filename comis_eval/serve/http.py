@@ -10,7 +10,7 @@ import hmac
 import json
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,11 @@ def url_of(opened: socket.socket) -> str:
 
 
 async def serve_http(
-    desk: Desk, tools: Mapping[str, Tool], tokens: Mapping[str, Tenancy], opened: socket.socket
+    desk: Desk,
+    tools: Mapping[str, Tool],
+    tokens: Mapping[str, Tenancy],
+    opened: socket.socket,
+    ready: Callable[[], None],
 ) -> None:
     """Serve clients over HTTP until interrupted.
 
@@ -86,6 +90,7 @@ async def serve_http(
         tools: By name.
         tokens: Whose connection each token opens.
         opened: From :func:`listening`.
+        ready: Called when the memories are open.
     """
     import uvicorn
 
@@ -98,6 +103,7 @@ async def serve_http(
         timeout_graceful_shutdown=_GOODBYE_S,
     )
     async with desk:
+        ready()
         await uvicorn.Server(settings).serve(sockets=[opened])
 
 

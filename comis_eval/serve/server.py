@@ -77,16 +77,26 @@ def server_of(
     )
 
 
-async def serve_stdio(desk: Desk, tools: Mapping[str, Tool], tenancy: Tenancy) -> None:
+async def serve_stdio(
+    desk: Desk, tools: Mapping[str, Tool], tenancy: Tenancy, ready: Callable[[], None]
+) -> None:
     """Serve one client over standard input and output, until it closes them.
 
     Whatever else prints to standard output meanwhile goes to standard error.
+
+    Args:
+        desk: Where calls are answered.
+        tools: By name.
+        tenancy: Whose connection it is.
+        ready: Called when the memories are open.
     """
     from mcp.server.stdio import stdio_server
 
     server = server_of(desk, tools, lambda _: tenancy)
-    async with desk, stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    async with desk:
+        ready()
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
 
 
 _STEERING = re.compile(
