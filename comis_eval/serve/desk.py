@@ -1,7 +1,7 @@
 """One thread that owns the memories and answers every call, one after the other.
 
 Nobody ever sees half a write, SQLite keeps its thread, and the loop that speaks the protocol
-stays free: a client that leaves while its call waits takes it back.
+stays free. A call that was cancelled while it waited is not made; one that runs is finished.
 """
 
 from __future__ import annotations
