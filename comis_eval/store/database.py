@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
-from urllib.parse import quote
 from uuid import uuid4
 
 import numpy as np
@@ -21,19 +19,10 @@ from comis_eval.stages.recall_tool.writing import Writing, writing_of
 from comis_eval.store import records, rules, upsert
 from comis_eval.store.corpus import Corpus, entities_of, tenancies_of
 from comis_eval.store.entities import Entity, Resolver
-from comis_eval.store.schema import APPLICATION_ID, MIGRATIONS
+from comis_eval.store.opening import WAIT_S, copy_into, create_private
+from comis_eval.store.schema import APPLICATION_ID, INDEX, MIGRATIONS, UNINDEX
 from comis_eval.store.upsert import Remembered, Writer
 from comis_eval.types import Memory, Tenancy, TrustLevel
-
-WAIT_S = 1.0
-"""How long a writer waits for another before it gives up."""
-
-_INDEX = "INSERT INTO memories_fts (rowid, content) SELECT row, content FROM memories "
-_UNINDEX = (
-    "INSERT INTO memories_fts (memories_fts, rowid, content) "
-    "SELECT 'delete', row, content FROM memories WHERE row = ?"
-)
-"""The keyword index keeps no text: to forget a memory it must be shown the old one again."""
 
 _ENVIRONMENT = ("BUSY", "LOCKED", "READONLY", "FULL", "IOERR", "CORRUPT", "NOTADB", "CANTOPEN")
 """SQLite errors whose cause lies outside this package."""
@@ -76,7 +65,7 @@ class Store:
             StoreError: If the file is no store, of a newer schema, or cannot be opened.
         """
         if path is not None:
-            _create_private(path)
+            create_private(path)
         connection = sqlite3.connect(
             ":memory:" if path is None else path.absolute(),
             isolation_level=None,
@@ -104,7 +93,7 @@ class Store:
         store = cls(connection, str(path))
         try:
             with store._errors_named():
-                _copy(path, connection)
+                copy_into(path, connection)
             store._prepare()
         except BaseException:
             connection.close()
@@ -182,21 +171,9 @@ class Store:
             row, before = standing
             # What was there before the first write is a revision too.
             upsert.revise(self._connection, row, before, by=before.created_by, reason=None)
-            self._replace(row, memory)
+            upsert.replace_row(self._connection, row, memory)
         by = writer.tenancy.agent_id
         upsert.revise(self._connection, row, memory, by=by, reason=said.reason)
-
-    def _replace(self, row: int, memory: Memory) -> None:
-        """Put another memory in a row's place; what was made from the old text goes."""
-        self._connection.execute(_UNINDEX, (row,))
-        settings = ", ".join(f"{column} = ?" for column in records.COLUMNS)
-        self._connection.execute(
-            f"UPDATE memories SET {settings}, simhash = NULL WHERE row = ?",  # noqa: S608
-            (*records.to_row(memory), row),
-        )
-        self._connection.execute(_INDEX + "WHERE row = ?", (row,))
-        self._connection.execute("DELETE FROM embeddings WHERE memory = ?", (row,))
-        self._connection.execute("DELETE FROM entity_links WHERE memory = ?", (row,))
 
     def stamp(self) -> tuple[int, int]:
         """Return what differs whenever this or another connection has written."""
@@ -212,11 +189,11 @@ class Store:
         rules.check_content(memory_id, content)
         with self._transaction("IMMEDIATE"):
             row = (self._row_of(memory_id),)
-            self._connection.execute(_UNINDEX, row)
+            self._connection.execute(UNINDEX, row)
             self._connection.execute(
                 "UPDATE memories SET content = ?, simhash = NULL WHERE row = ?", (content, *row)
             )
-            self._connection.execute(_INDEX + "WHERE row = ?", row)
+            self._connection.execute(INDEX + "WHERE row = ?", row)
             self._connection.execute("DELETE FROM embeddings WHERE memory = ?", row)
 
     def delete(self, memory_ids: Iterable[str]) -> None:
@@ -230,7 +207,7 @@ class Store:
         """
         with self._transaction("IMMEDIATE"):
             rows = [(self._row_of(memory_id),) for memory_id in dict.fromkeys(memory_ids)]
-            self._connection.executemany(_UNINDEX, rows)
+            self._connection.executemany(UNINDEX, rows)
             self._connection.executemany("DELETE FROM memories WHERE row = ?", rows)
 
     def get(self, memory_ids: Iterable[str]) -> dict[str, Memory]:
@@ -374,7 +351,7 @@ class Store:
             )
         except sqlite3.IntegrityError as error:
             raise self._refusal(batch, first, error) from error
-        self._connection.execute(_INDEX + "WHERE row >= ?", (first,))
+        self._connection.execute(INDEX + "WHERE row >= ?", (first,))
         return first
 
     def _refusal(
@@ -490,31 +467,3 @@ class Store:
                     "wait until it is done or close it"
                 ) from error
             raise StoreError(f"{self._name} cannot be used: {error}") from error
-
-
-def _copy(path: Path, target: sqlite3.Connection) -> None:
-    """Read a file into another database and leave nothing beside it.
-
-    A reader of a file in WAL mode makes two companions and leaves them, unless it says that
-    nobody writes meanwhile. So that is said, and checked afterwards, where nobody seems to.
-    """
-    journal = path.with_name(f"{path.name}-wal")
-    alone = not journal.exists()
-    before = path.stat()
-    how = "immutable=1" if alone else "mode=ro"
-    where = f"file:{quote(str(path.absolute()))}?{how}"
-    with closing(sqlite3.connect(where, uri=True, timeout=WAIT_S)) as file:
-        file.backup(target)
-    after = path.stat()
-    changed = (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size)
-    if alone and (changed or journal.exists()):
-        raise StoreError(f"{path} was written while it was read; try again")
-
-
-def _create_private(path: Path) -> None:
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise StoreError(f"{path} cannot be created: {error.strerror}") from error

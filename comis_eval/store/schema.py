@@ -106,3 +106,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (_MEMORIES, _ENTITIES, _ENTITY_LINKS, _EMBEDDINGS, _FTS),
     (*_VERSIONS, _REVISIONS),
 )
+
+INDEX = "INSERT INTO memories_fts (rowid, content) SELECT row, content FROM memories "
+UNINDEX = (
+    "INSERT INTO memories_fts (memories_fts, rowid, content) "
+    "SELECT 'delete', row, content FROM memories WHERE row = ?"
+)
+"""The keyword index keeps no text: to forget a memory it must be shown the old one again."""

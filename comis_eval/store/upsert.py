@@ -18,6 +18,7 @@ from comis_eval.errors import StoreError
 from comis_eval.stages.recall_tool import twins
 from comis_eval.stages.recall_tool.writing import Writing
 from comis_eval.store import loading, records
+from comis_eval.store.schema import INDEX, UNINDEX
 from comis_eval.text import printable, simhash
 from comis_eval.types import Memory, Tenancy, TrustLevel
 
@@ -209,6 +210,19 @@ def revise(
             memory.expires_at,
         ),
     )
+
+
+def replace_row(connection: sqlite3.Connection, row: int, memory: Memory) -> None:
+    """Put another memory in a row's place; what was made from the old text goes."""
+    connection.execute(UNINDEX, (row,))
+    settings = ", ".join(f"{column} = ?" for column in records.COLUMNS)
+    connection.execute(
+        f"UPDATE memories SET {settings}, simhash = NULL WHERE row = ?",  # noqa: S608
+        (*records.to_row(memory), row),
+    )
+    connection.execute(INDEX + "WHERE row = ?", (row,))
+    connection.execute("DELETE FROM embeddings WHERE memory = ?", (row,))
+    connection.execute("DELETE FROM entity_links WHERE memory = ?", (row,))
 
 
 def check(memory: Memory) -> None:

@@ -3,11 +3,15 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+import click
 import pytest
 
 from comis_eval.cli import serve_mcp
 from comis_eval.cli.serve_mcp import TOKEN
+from comis_eval.config import RecallToolConfig
+from comis_eval.serve.tools import tools
 from comis_eval.store import Store
 from comis_eval.types import Tenancy
 from tests.builders import NOW
@@ -228,3 +232,23 @@ def test_the_help_imports_no_protocol():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stderr == "[]\n"
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "serve-mcp.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "option", [p.opts[0] for p in serve_mcp.command.params if isinstance(p, click.Option)]
+)
+def test_the_page_tells_every_option(option):
+    assert f"`{option}" in PAGE
+
+
+def test_the_page_tells_every_tool_and_what_it_answers():
+    offered = tools(RecallToolConfig(), writable=True, kept=True)
+    for tool in offered.values():
+        assert f"| `{tool.name}` |" in PAGE
+        for name in tool.answer["properties"]:
+            assert f"`{name}`" in PAGE or tool.name == "get_memory"
+    for name in offered["remember"].arguments["properties"]:
+        assert f"`{name}`" in PAGE

@@ -26,7 +26,6 @@ from comis_eval.serve.memories import ServedMemories
 from comis_eval.serve.tools import tools
 from comis_eval.stages.recall_tool.request import PARAMETERS, SCOPES
 from comis_eval.stages.recall_tool.writing import WRITTEN
-from tests.builders import NOW
 from tests.pipelines.recall_tool.world import ME, SHE, WordEmbedder, asked
 from tests.serve.world import HERS, HOSTILE, dataset, setup, written
 
@@ -441,5 +440,30 @@ def test_a_bug_ends_the_call_and_not_the_server(monkeypatch, caplog):
     assert "at /the/inside" in caplog.text
 
 
-def test_now_is_the_datasets():
-    assert setup().now() == NOW
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"query": "kiln \\ud800"}',
+        '{"query": "k", "limit": 1e400}',
+        '{"query": "k", "full": NaN}',
+        "[]",
+    ],
+)
+def test_json_that_is_none_is_refused_and_the_server_goes_on(arguments):
+    async def work():
+        async with http() as url, httpx2.AsyncClient() as wire:
+            headers = {**ACCEPT, "Authorization": GOOD, "Content-Type": "application/json"}
+            opened = await wire.post(url, json=HELLO, headers=headers)
+            headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
+            body = (
+                '{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": '
+                f'{{"name": "recall", "arguments": {arguments}}}}}'
+            )
+            odd = await wire.post(url, content=body, headers=headers)
+            body = body.replace(arguments, '{"query": "kiln"}')
+            even = await wire.post(url, content=body, headers=headers)
+            return odd.text, even.text
+
+    odd, even = run(work())
+    assert '"error"' in odd or '"isError":true' in odd
+    assert "kiln-hot" in even
