@@ -283,6 +283,13 @@ def test_what_is_near_may_be_a_raw_row_and_follows_its_content(store):
     assert write(store, content=LONG).near_dup_key is None
 
 
+def test_what_is_near_follows_an_update(store):
+    write(store, key="first", content="oat milk is in the cellar, next to the jars")
+    write(store, key="second", content="unrelated words about the weather")  # hashes the first
+    write(store, key="first", content=LONG)
+    assert write(store, key="third", content=LONG).near_dup_key == "first"
+
+
 def test_what_is_near_never_tells_of_another_agents_rows_or_another_workspace(store):
     write(store, key="hers", content=LONG, by=SHE, scope="agent")
     write(store, key="far", content=LONG, by=ELSEWHERE, scope="workspace")
