@@ -15,7 +15,7 @@ ARGUMENTS: list[dict[str, object]] = []
 def recall(query: str, limit: int = 5, tags: list[str] | None = None) -> dict[str, object]:
     """Answer by the first word of the query."""
     ARGUMENTS.append({"query": query, "limit": limit, "tags": tags})
-    word = query.split()[0] if query.split() else ""
+    word = query.split(maxsplit=1)[0] if query.split() else ""
     if word == "die":
         os._exit(3)
     if word == "refuse":

@@ -12,6 +12,14 @@ from typing import Any
 OK = [{"id": "b", "content": "beta", "score": 0.5}, {"id": "a", "content": "alpha", "score": 0.4}]
 
 
+_MANGLED = {
+    "malformed": b'{"jsonrpc": "2.0", "result": {"results": [',
+    "deep": b"[" * 100_000,
+    "huge": b'"' + b"x" * 200_000 + b'"',
+}
+_SLOW = {"delay": 0.6, "pause": 0.05}
+
+
 class Rpc(ThreadingHTTPServer):
     """Counts what it is asked; ``once-X`` misbehaves the first time only."""
 
@@ -63,11 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, mode: str, request: dict[str, Any]) -> None:
         if request["method"] not in self.server.methods:
             self._json(request, error={"code": -32601, "message": "no such method"})
-        elif mode == "delay":
-            time.sleep(0.6)
-            self._json(request, result={"results": OK})
-        elif mode == "pause":
-            time.sleep(0.05)
+        elif mode in _SLOW:
+            time.sleep(_SLOW[mode])
             self._json(request, result={"results": OK})
         elif mode == "drop":
             self.connection.close()
@@ -78,10 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(b'{"jsonrpc"')
             self.wfile.flush()
             self.connection.close()
-        elif mode == "malformed":
-            self._send(200, b'{"jsonrpc": "2.0", "result": {"results": [')
-        elif mode == "deep":
-            self._send(200, b"[" * 100_000)
+        elif mode in _MANGLED:
+            self._send(200, _MANGLED[mode])
         elif mode.isdecimal():
             self._send(int(mode), b"\x1b[31mdown", {"Location": self.server.url})
         elif mode == "params":
@@ -90,8 +93,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({"id": "another"}, result={"results": OK})
         elif mode == "nothing":
             self._json(request, result={"results": []})
-        elif mode == "huge":
-            self._send(200, b'"' + b"x" * 200_000 + b'"')
         else:
             self._json(request, result={"results": OK})
 
