@@ -252,3 +252,25 @@ def test_the_page_tells_every_tool_and_what_it_answers():
             assert f"`{name}`" in PAGE or tool.name == "get_memory"
     for name in offered["remember"].arguments["properties"]:
         assert f"`{name}`" in PAGE
+
+
+@pytest.mark.slow
+def test_what_is_served_measures_as_the_tool_itself(dataset, tmp_path):
+    served = f"[{sys.executable}, -m, comis_eval, serve-mcp, {dataset}, --lanes, fts]"
+    ways = {
+        "recall-tool": ["--lanes", "fts"],
+        "remote": [
+            "--set", "harness.remote.transport=stdio",
+            "--set", f"harness.remote.command={served}",
+            "--set", "harness.remote.arguments={full: true}",
+        ],
+    }  # fmt: skip
+    rows = {}
+    for pipeline, options in ways.items():
+        out = tmp_path / f"{pipeline}.json"
+        result = run("evaluate", dataset, "--pipeline", pipeline, *options, "--out", str(out))
+        assert result.exit_code == 0, result.output
+        rows[pipeline] = json.loads(out.read_text("utf-8"))["rows"]
+    for figure in ("query_id", "ndcg@10", "recall@10", "scope_leak"):
+        assert rows["remote"][figure] == rows["recall-tool"][figure]
+    assert sum(rows["remote"]["ndcg@10"][:2]) > 0
