@@ -46,6 +46,9 @@ COMMANDS = {
     "report": Entry("report", "Write a report of an evaluation, of two, or of a sweep."),
     "validate": Entry("validate", "Check a dataset folder and report every fault in it."),
     "import": Entry("importing", "Turn a file of another format into a dataset folder."),
+    "judge": Entry(
+        "judge", "Open a page to grade memories on, 0 to 3, and turn the grades into qrels."
+    ),
     "config": Entry("config", "Show, check or export a configuration."),
     "doctor": Entry("doctor", "Check that everything needed is installed and works."),
     "cache": Entry("cache", "List or clear what is kept on disk."),

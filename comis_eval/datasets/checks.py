@@ -26,13 +26,20 @@ from comis_eval.types import Memory
 _RECORD_SUFFIXES = {".jsonl", ".tsv", ".csv", ".npy", ".ids", ".yaml", ".yml"}
 
 
-def check_contents(contents: Contents, complaints: Complaints) -> None:
-    """Note every fault and warning that takes more than one record to see."""
+def check_contents(contents: Contents, complaints: Complaints, *, labelled: bool = True) -> None:
+    """Note every fault and warning that takes more than one record to see.
+
+    Args:
+        contents: What was read.
+        complaints: Takes them.
+        labelled: Whether every query's judgments must say what ``answerable`` says.
+    """
     _check_not_empty(contents, complaints)
     _check_memories(contents, complaints)
     _check_queries(contents, complaints)
     _check_judgments(contents, complaints)
-    _check_answerable(contents, complaints)
+    if labelled:
+        _check_answerable(contents, complaints)
     _check_attacks(contents, complaints)
     _check_pairs(LINKS, contents.links, contents, complaints)
     _check_pairs(EDGES, contents.edges, contents, complaints)
