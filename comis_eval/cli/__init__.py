@@ -46,6 +46,7 @@ COMMANDS = {
     "report": Entry("report", "Write a report of an evaluation, of two, or of a sweep."),
     "validate": Entry("validate", "Check a dataset folder and report every fault in it."),
     "import": Entry("importing", "Turn a file of another format into a dataset folder."),
+    "sample": Entry("sample", "Draw a stratified sample of real queries to label."),
     "judge": Entry(
         "judge", "Open a page to grade memories on, 0 to 3, and turn the grades into qrels."
     ),

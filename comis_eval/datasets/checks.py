@@ -203,7 +203,7 @@ def _check_splits(contents: Contents, complaints: Complaints) -> None:
         complaints.fault(HEADER, None, f"splits names group {shown(group)}, which no query has")
 
 
-_SECONDS_UNTIL = 31_536_000_000
+SECONDS_UNTIL = 31_536_000_000
 """A year in milliseconds: before it a time in seconds was meant."""
 
 
@@ -216,7 +216,7 @@ def _warn_of_times(contents: Contents, complaints: Complaints) -> None:
             complaints.warn(
                 MEMORIES, line, f"createdAt {memory.created_at} is later than every query's now"
             )
-        if 0 < memory.created_at < _SECONDS_UNTIL:
+        if 0 < memory.created_at < SECONDS_UNTIL:
             complaints.warn(
                 MEMORIES,
                 line,
