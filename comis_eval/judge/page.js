@@ -57,7 +57,7 @@
     of("count").textContent = `${state.graded} of ${state.total} judged`
       + (state.skipped ? `, ${state.skipped} put off` : "");
     of("where").textContent = done ? ""
-      : `question ${state.number} of ${state.queries}, memory ${state.place} of ${state.of}`;
+      : ` · question ${state.number} of ${state.queries}, memory ${state.place} of ${state.of}`;
     of("bar").max = Math.max(state.total, 1);
     of("bar").value = state.graded;
     of("work").hidden = done;

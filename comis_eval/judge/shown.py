@@ -19,8 +19,8 @@ Judge what a helpful agent could answer with, at the moment of asking and for th
 3  Answers the question directly and fully, and is true at that moment.
 2  Answers part of it, or is the link without which the answer cannot be understood.
 1  Does not answer, but a helpful person would mention it too.
-0  Of no use: it shares words only, is about something else, belongs to somebody else, has
-   expired or has been replaced, or may not be answered from (marked "not allowed").
+0  Of no use: it shares words only, is about something else, is somebody else's or out of date,
+or may not be answered from (marked "not allowed").
 
 A memory that a newer one replaced: 0, or 1 where a part of it still holds.
 A copy that lacks the part that is asked for: less than the whole one.
@@ -73,7 +73,7 @@ def _facts(dataset: Dataset, query: Query, memory: Memory) -> list[tuple[str, st
         facts.append(("source", source))
     facts.append(("kind", str(memory.memory_type)))
     if memory.proof_count is not None:
-        facts.append(("seen", f"{memory.proof_count} times"))
+        facts.append(("observed", _times(memory.proof_count)))
     if memory.confidence is not None:
         facts.append(("confidence", f"{memory.confidence:g}"))
     if memory.status not in (None, "active") or memory.archived:
@@ -81,6 +81,10 @@ def _facts(dataset: Dataset, query: Query, memory: Memory) -> list[tuple[str, st
     if not dataset.policy.shows(memory, query):
         facts.append(("belongs to", f"{_owner(memory.tenancy)}: not allowed as an answer"))
     return facts
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _owner(tenancy: Tenancy) -> str:

@@ -68,9 +68,12 @@ class Seat:
         page.on("console", lambda told: self.tried.append(f"console {told.text}"))
         page.on("pageerror", lambda error: self.tried.append(f"error {error}"))
         page.on("popup", lambda _: self.tried.append("popup"))
-        page.on("request", lambda request: self.requests.append(request))
+        page.on("request", self._request)
         page.goto(url)
         return page
+
+    def _request(self, request):
+        self.requests.append(request)
 
     def _route(self, route):
         if route.request.url.startswith(f"http://{self.server.host}/"):
@@ -272,13 +275,13 @@ def test_what_is_not_saved_is_said(sit, monkeypatch):
 def test_the_judging_is_blind_and_has_what_the_guideline_asks(sit):
     seat = sit(of=DATED, pairs=[Pair("q1", m.id) for m in DATED.memories])
     told = ""
-    for _ in DATED.memories:
+    for number in range(len(DATED.memories)):
+        seat.counts(f"{number} of 3 judged")
         told += seat.page.locator("#work").inner_text()
         facts = seat.page.locator("#memory dl").inner_text()
         assert "2026-05-27" in facts
         assert "days before the question" in facts or "24 hours" in facts
         seat.press("0", "graded 0")
-        playwright.expect(seat.page.locator("#count")).not_to_have_text("0 of 3 judged")
     assert "external: not allowed as an answer" in told
     assert "expired: 2026-05-27" in told
     assert "3 months before" in told
@@ -295,7 +298,7 @@ def test_nothing_in_hostile_texts_does_anything(sit):
     page = seat.page
     playwright.expect(page.locator("#count")).to_have_text(f"0 of {len(PAYLOADS)} judged")
     scripts = page.evaluate("document.scripts.length")
-    forbidden = "img, iframe, object, embed, base, form, math, svg, template, style ~ style, meta[http-equiv]"
+    forbidden = "img, iframe, object, embed, base, form, math, svg, template, style ~ style"
     for number in range(len(PAYLOADS)):
         shown = seat.server.session.progress().pair
         payload = PAYLOADS[int(shown.query_id[1:])]
@@ -303,7 +306,7 @@ def test_nothing_in_hostile_texts_does_anything(sit):
             "[...new Set([...document.querySelectorAll('#work *')].map(e => e.tagName))].sort()"
         )
         assert tags == ["DD", "DIV", "DL", "DT", "H2", "P"]
-        assert page.locator(forbidden).count() == 0
+        assert page.locator(f"{forbidden}, meta[http-equiv]").count() == 0
         assert page.evaluate("document.scripts.length") == scripts
         assert set(page.evaluate(ATTRIBUTES)) <= {"href"}  # the empty icon
         asked = page.locator("#query .asked").evaluate("e => e.textContent")
@@ -347,9 +350,11 @@ const frame = document.createElement("iframe");
 frame.src = at + "/";
 document.body.append(frame);
 Promise.allSettled(tries).then(async (all) => {
-  window.readable = all.filter((one) => one.status === "fulfilled" && one.value.type !== "opaque").length;
+  const open = (one) => one.status === "fulfilled" && one.value.type !== "opaque";
+  window.readable = all.filter(open).length;
   const form = document.createElement("form");
-  Object.assign(form, {action: at + "/api/act", method: "POST", enctype: "text/plain", target: "_blank"});
+  Object.assign(form, {action: at + "/api/act", method: "POST", enctype: "text/plain"});
+  form.target = "_blank";
   const field = document.createElement("input");
   Object.assign(field, {name: '{"act":"grade","turn":0,"grade":3,"x":"', value: '"}'});
   form.append(field);

@@ -154,6 +154,12 @@ def test_kill_9_while_writing_loses_nothing_that_was_acknowledged(tmp_path):
         take(journal, Act.UNDO, journal.entries[-1].pair)
 
 
+def line_of(**changed):
+    """A line that could be read, but for what is changed."""
+    line = {"at": 1, "act": "skip", "query": "q1", "memory": "m", "sitting": 1, "seen": "s"}
+    return json.dumps(line | changed)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -161,17 +167,17 @@ def test_kill_9_while_writing_loses_nothing_that_was_acknowledged(tmp_path):
         ("[1]", "must hold keys"),
         ("{", "not JSON"),
         ("", "not JSON"),
-        ('{"at":1,"act":"grade","query":"q","memory":"m","sitting":1,"seen":"s"}', "grade must be"),
-        ('{"at":1,"act":"grade","query":"q","memory":"m","sitting":1,"seen":"s","grade":4}', "allowed: 0, 1, 2, 3"),
-        ('{"at":1,"act":"grade","query":"q","memory":"m","sitting":3,"seen":"s","grade":1}', "allowed: 1, 2"),
-        ('{"at":1,"act":"skip","query":"q","memory":"m","sitting":1,"seen":"s","grade":1}', "grade must be"),
-        ('{"at":1,"act":"undo","query":"q","memory":"m","sitting":1,"seen":"s"}', "takes back"),
-        ('{"at":1,"act":"drop","query":"q","memory":"m","sitting":1,"seen":"s"}', "grade, skip, undo"),
-        ('{"at":1,"act":"skip","query":"q","memory":"m","sitting":1,"seen":"s","x":1}', "unknown key"),
+        (line_of(act="grade"), "grade must be"),
+        (line_of(act="grade", grade=4), "allowed: 0, 1, 2, 3"),
+        (line_of(act="grade", grade=1, sitting=3), "allowed: 1, 2"),
+        (line_of(grade=1), "grade must be"),
+        (line_of(act="undo", memory="m2"), "takes back"),
+        (line_of(act="drop"), "grade, skip, undo"),
+        (line_of(x=1), "unknown key"),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_line_is_named_and_the_file_left_alone(tmp_path, line, said):
-    good = '{"at":1,"act":"skip","query":"q1","memory":"m","sitting":1,"seen":"s"}'
+    good = line_of()
     content = f"{good}\n{line}\n{good}\n"
     (tmp_path / "ada.jsonl").write_text(content)
     with pytest.raises(JudgeError, match=r"ada\.jsonl:2: ") as raised:

@@ -193,7 +193,8 @@ def test_json_may_say_its_encoding(server):
         b'{"act":"grade","grade":1}', b'{"turn":0,"grade":1}', b'{"act":"skip","turn":0,"grade":1}',
         b'{"act":"drop","turn":0}', b'{"act":["grade"],"turn":0,"grade":1}',
         b'{"act":"grade","turn":0,"grade":1,"judge":"../bob"}',
-        b'{"act":"grade","turn":0,"grade":1,"grade":2}', b'{"act":"grade","turn":' + b"9" * 400 + b',"grade":1}',
+        b'{"act":"grade","turn":0,"grade":1,"grade":2}',
+        b'{"act":"grade","turn":' + b"9" * 400 + b',"grade":1}',
     ],
 )  # fmt: skip
 def test_what_is_no_act_is_refused(server, body):
@@ -237,10 +238,14 @@ def test_a_huge_body_is_not_read(server):
 
 
 def test_a_second_length_or_host_is_refused(server):
-    for more, status in (("Content-Length: 38\r\nContent-Length: 5\r\n", b"411"),
-                         (f"Content-Length: 38\r\nHost: {server.host}\r\n", b"421"),
-                         ("Content-Length: 38\r\nHost: evil.example\r\n", b"421"),
-                         ("Content-Length: 38\r\nOrigin: https://evil.example\r\n", b"403")):  # fmt: skip
+    length = "Content-Length: 38\r\n"
+    twice = {
+        f"{length}Content-Length: 5\r\n": b"411",
+        f"{length}Host: {server.host}\r\n": b"421",
+        f"{length}Host: evil.example\r\n": b"421",
+        f"{length}Origin: https://evil.example\r\n": b"403",
+    }
+    for more, status in twice.items():
         with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as raw:
             head = "".join(f"{name}: {value}\r\n" for name, value in headers(server).items())
             body = json.dumps(ACT)
