@@ -183,5 +183,5 @@ def _line(pair: Pair, grade: int) -> str:
 
 def _lines(path: Path) -> list[str]:
     """Lines as the dataset's reader parts them: at line feeds alone."""
-    content = path.read_text(encoding="utf-8")
+    content = path.read_bytes().decode("utf-8")  # a carriage return stays where it is
     return content.removesuffix("\n").split("\n") if content else []

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any, NamedTuple
 
 from comis_eval.datasets.fields import Field, Fields, UnusableError, choice, integer, read_fields
@@ -105,6 +106,11 @@ class JudgeServer(ThreadingHTTPServer):
             raise JudgeError(
                 f"--port {port}: {error.strerror}; name another, or none for any that is free"
             ) from error
+
+    def server_bind(self) -> None:
+        """Bind without asking a name server what this machine is called."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = ADDRESS, int(self.server_address[1])
 
     @property
     def host(self) -> str:

@@ -106,6 +106,15 @@ def test_an_export_adds_and_keeps_what_is_there(folder):
     assert validate(folder).faults == ()
 
 
+def test_lines_that_stay_are_left_as_they_stand(folder):
+    odd = b"q1 0\tm0  3\r\nq2\r0\tm1\t2"
+    (folder / "qrels.tsv").write_bytes(odd)
+    of = load_dataset(folder)
+    write(of, plan(of, {TWO: 1}, ()))
+    assert (folder / "qrels.tsv").read_bytes() == odd + b"\nq1\t0\tm1\t1\n"
+    assert len(load_dataset(folder).judgments) == 3
+
+
 def test_a_differing_grade_is_replaced_only_when_asked(folder):
     of = load_dataset(folder)
     planned = plan(of, {ONE: 1}, (), replace=True)

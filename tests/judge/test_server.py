@@ -75,6 +75,15 @@ def test_it_is_bound_to_loopback_alone(server):
     assert server.server_address[0] == "127.0.0.1"
 
 
+def test_no_name_server_is_asked(tmp_path, monkeypatch):
+    def asked(*_):
+        raise AssertionError("a name was looked up")
+
+    monkeypatch.setattr(socket, "getfqdn", asked)
+    with session(tmp_path) as opened:
+        JudgeServer(opened, document(judge="ada", guideline=""), agreement=dict).server_close()
+
+
 def test_the_token_is_long_and_another_each_time(server, tmp_path):
     with session(tmp_path, "bob") as opened:
         other = JudgeServer(opened, server.page, agreement=dict)

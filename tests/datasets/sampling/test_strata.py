@@ -17,7 +17,7 @@ from comis_eval.datasets.sampling.strata import frequency_of, kind_of
         ("x" * 20, ("medium", "latin", False, False)),
         ("x" * 79, ("medium", "latin", False, False)),
         ("x" * 80, ("long", "latin", False, False)),
-        ("HX-2209-51", ("short", "none", True, False)[:1] + ("latin", True, False)),
+        ("HX-2209-51", ("short", "latin", True, False)),
         ("config.yaml broke", ("short", "latin", True, False)),
         ("max_results", ("short", "latin", True, False)),
         ("maxResults", ("short", "latin", True, False)),
