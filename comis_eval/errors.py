@@ -12,6 +12,7 @@ ComisEvalError
 │   └── LaunderingError   a derived memory claims more trust than its sources have
 ├── ModelError        a model that is missing, damaged or answers out of contract
 ├── LaneError         a lane that could not search
+├── RemoteError       a live system that cannot be asked
 ├── RequestError      a call of the recall tool with an argument outside what is allowed
 ├── StageError        a stage was handed inputs that break its contract
 ├── CoverageError     a configuration reaches outside what the candidates table holds
@@ -49,6 +50,10 @@ class ModelError(ComisEvalError):
 
 class LaneError(ComisEvalError):
     """A lane that could not search."""
+
+
+class RemoteError(ComisEvalError):
+    """A live system that cannot be asked."""
 
 
 class RequestError(ComisEvalError):

@@ -309,7 +309,7 @@ def test_the_hash_is_pinned():
     assert config_hash(Config()) == PINNED
 
 
-PINNED = "b9619223f50d9543af7dcfbc70b32c1a6ec90d0b888e09b23649361cdf28b580"
+PINNED = "835b3f55fa1290ba0c5f632f22d43d8348a43ded26693937e009bab196509fe9"
 
 
 def test_the_tree_is_json_and_shows_no_credentials():

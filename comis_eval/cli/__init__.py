@@ -36,6 +36,7 @@ COMMANDS = {
     "recall": Entry("recall", "Answer one query and show every stage of the way."),
     "diff": Entry("diff", "Compare two configurations without labels."),
     "ablate": Entry("ablate", "Turn off or flip one thing at a time and measure what it does."),
+    "attack": Entry("attack", "Plant memories against the queries and measure how far they get."),
     "baseline": Entry(
         "baseline", "Set or show baselines, what later evaluations are held against."
     ),

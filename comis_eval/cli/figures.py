@@ -179,6 +179,12 @@ def _show_rest(row: Mapping[str, Mean], metrics: Sequence[str], out: Console) ->
 
 
 def _show_lanes(evaluation: Evaluation, config: Config, out: Console) -> None:
+    if evaluation.pipeline == "remote":  # it shows no lanes, but how long it took
+        if evaluation.latency_ms is not None:
+            told = ", ".join(f"{name} {ms:.1f} ms" for name, ms in evaluation.latency_ms.items())
+            line(out, f"Latency of the answered queries: {told}")
+            out.print()
+        return
     queries = evaluation.counts["queries"]
     rows: list[tuple[object, ...]] = []
     asked = asked_lanes(config)
@@ -209,6 +215,8 @@ def asked_lanes(config: Config) -> tuple[str, ...]:
 def _show_trust(evaluation: Evaluation, out: Console) -> None:
     rows: list[tuple[object, ...]] = []
     for name, unit in {**_COUNTS, "resurrected": "memories"}.items():
+        if name not in evaluation.values:  # a live system does not show its stages
+            continue
         values = evaluation.values[name]
         count, n = int(np.nansum(values)), int((~np.isnan(values)).sum())
         found = cell(f"{count} {unit}", style=WRONG if count else "")
@@ -219,10 +227,11 @@ def _show_trust(evaluation: Evaluation, out: Console) -> None:
             rows.append((name, mean.value, str(mean.n), None))
     columns = ["", "found", "n", "at most (95%)"]
     titled(out, "Trust", table(columns, rows, numbers=columns[1:]))
-    counts = {stage: evaluation.mean(f"unwanted_after_{stage}") for stage in STAGES}
-    told = ", ".join(f"{stage} {count:.0f}" for stage, count in counts.items())
-    line(out, f"unwanted memories (trust, scope, poison) after: {told}")
-    out.print()
+    names = {stage: f"unwanted_after_{stage}" for stage in STAGES}
+    if set(names.values()) <= evaluation.values.keys():
+        told = ", ".join(f"{stage} {evaluation.mean(name):.0f}" for stage, name in names.items())
+        line(out, f"unwanted memories (trust, scope, poison) after: {told}")
+        out.print()
     _show_leaks(evaluation, out)
 
 

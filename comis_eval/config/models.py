@@ -309,9 +309,35 @@ class RemoteConfig(Settings):
         (), description="program and arguments, for stdio"
     )
     url: str | None = Field(None, description="address, for http and jsonrpc")
-    tool: str = Field("recall", description="name of the tool to call")
-    arguments: dict[str, JsonValue] = Field({}, description="further arguments of each call")
-    id_field: str = Field("id", description="where a result says which memory it is")
+    tool: str | None = Field(
+        None, description="tool or method to call; null: recall, over jsonrpc memory.search"
+    )
+    query_argument: str = Field("query", min_length=1, description="argument that takes the query")
+    arguments: dict[str, JsonValue] = Field(
+        {},
+        description="further arguments of each call; {query}, {tenantId}, {agentId} and {now} in "
+        "their texts are filled in",
+    )
+    send_filters: bool = Field(True, description="whether a query's own filters become arguments")
+    results_field: str | None = Field(
+        None, description="dotted path of the list in an answer; null: the only list there is"
+    )
+    id_field: str = Field(
+        "id", min_length=1, description="dotted path, in a result, of which memory it is"
+    )
+    match: Literal["id", "key"] = Field(
+        "id", description="what it says: a memory's id, or its key within the query's tenant"
+    )
+    concurrency: Annotated[int, Field(ge=1, le=64)] = Field(
+        4, description="calls that are open at a time"
+    )
+    timeout_ms: PositiveInt = Field(10_000, description="milliseconds that one call may take")
+    retries: Annotated[int, Field(ge=0, le=20)] = Field(
+        2, description="further attempts after a fault that may pass"
+    )
+    backoff_ms: NonNegativeInt = Field(
+        200, description="milliseconds before the first further attempt; doubled for each next"
+    )
 
     def __hash__(self) -> int:  # the generated one fails on the dict
         return hash((self.transport, self.command, self.url, self.tool, self.id_field))

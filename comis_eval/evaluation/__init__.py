@@ -1,5 +1,6 @@
 """Measuring a pipeline on a labelled query set."""
 
+from comis_eval.evaluation.attacked import AttackFigures, measure_attacks
 from comis_eval.evaluation.evaluation import Evaluation
 from comis_eval.evaluation.file import read_evaluation, write_evaluation
 from comis_eval.evaluation.measure import DEFAULT_METRICS, PIPELINES, PLAIN, evaluate
@@ -8,8 +9,10 @@ __all__ = [
     "DEFAULT_METRICS",
     "PIPELINES",
     "PLAIN",
+    "AttackFigures",
     "Evaluation",
     "evaluate",
+    "measure_attacks",
     "read_evaluation",
     "write_evaluation",
 ]

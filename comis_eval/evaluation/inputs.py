@@ -81,12 +81,14 @@ class Judge:
     def shown_inputs(
         self,
         shown: Shown,
-        facts: Facts,
+        facts: Facts | None,
         config: Config,
         constants: Objective,
         relevance_level: int = 1,
         *,
         chars: NDArray[np.int64] | None = None,
+        lengths: NDArray[np.int64] | None = None,
+        failed: Mask | None = None,
     ) -> Inputs:
         """The same without the way through the stages, from the lists alone.
 
@@ -97,14 +99,18 @@ class Judge:
             constants: Of context_ndcg, noise and utility.
             relevance_level: Lowest grade that counts as relevant.
             chars: Length of each line of the context; None: of a section's.
+            lengths: Memories in each list, unknown ones counted; None: all are known.
+            failed: Queries that have no answer, shape (q,); None: all have one.
         """
         if chars is None:
+            if facts is None:
+                raise ValueError("without facts the lengths of lines must be given")
             chars = facts.line_lengths(style_of(config), shown.context)
         return Inputs(
             ideal=self.ideal,
-            ranking=self.listed(shown.ranking),
-            context=self.listed(shown.context, chars=chars),
-            failed=np.zeros(len(self.dataset.queries), dtype=bool),
+            ranking=self.listed(shown.ranking, lengths=lengths),
+            context=self.listed(shown.context, chars=chars, lengths=lengths),
+            failed=np.zeros(len(self.dataset.queries), dtype=bool) if failed is None else failed,
             relevance_level=relevance_level,
             context_chars=shown.context_chars,
             max_context_chars=config.rag.max_context_chars,
@@ -114,19 +120,26 @@ class Judge:
             poison_total=self.poison_total,
         )
 
-    def listed(self, rows: NDArray[np.int32], chars: NDArray[np.int64] | None = None) -> Ranked:
+    def listed(
+        self,
+        rows: NDArray[np.int32],
+        chars: NDArray[np.int64] | None = None,
+        lengths: NDArray[np.int64] | None = None,
+    ) -> Ranked:
         """A list with all that the labels and the policy say of its memories.
 
         Args:
-            rows: Memory rows, shape (q, r), -1 as padding.
+            rows: Memory rows, shape (q, r), -1 as padding or for a memory that is not of
+                the dataset, which nobody vouches for: it is trusted least.
             chars: Length of each line, same shape; None for a list that is not injected.
+            lengths: Memories in each list, shape (q,); None: -1 is padding everywhere.
         """
         there, injected = rows >= 0, chars is not None
         return Ranked(
             grade=self.grades(rows),
-            length=there.sum(axis=1),
+            length=there.sum(axis=1) if lengths is None else lengths,
             row=rows,
-            trust=self._trust[rows],
+            trust=np.where(there, self._trust[rows], np.int8(0)),
             disallowed=there & self._disallowed[rows],
             foreign=self._foreign(rows),
             laundered=there & self._laundered[rows],

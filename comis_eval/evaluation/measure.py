@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import platform
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from comis_eval.datasets import Dataset
 from comis_eval.errors import EvaluationError, ModelError
 from comis_eval.evaluation.evaluation import Evaluation
 from comis_eval.evaluation.inputs import Judge, objective_of
+from comis_eval.evaluation.live import Answered, remote
 from comis_eval.metrics import (
     ALL,
     Inputs,
     Mean,
     Metric,
+    Objective,
     Values,
     judged_beside,
     leaks,
@@ -71,7 +73,7 @@ DEFAULT_METRICS = (
 )
 """What an evaluation scores when it is not told otherwise."""
 
-PIPELINES = ("memory-recall", "recall-tool")
+PIPELINES = ("memory-recall", "recall-tool", "remote")
 """What can be evaluated."""
 
 PLAIN: Mapping[str, Any] = {
@@ -141,20 +143,22 @@ def evaluate(
     asked += [m for m in judged_beside(asked, k0=objective.k0) if m not in asked]
     chosen = dataset.select(split, seed=seed)
     retriever = retriever or Retriever(dataset, progress=progress)
-    check_serves(retriever, dataset, config)
-    answer = _recall_tool if pipeline == "recall-tool" else _memory_recall
-    answered = answer(retriever, config, chosen.queries, asked)
-    rankings = answered.rankings
-
     judge = Judge(chosen)
-    inputs = judge.inputs(rankings, objective, relevance_level=relevance_level)
+    if pipeline == "remote":
+        answered = remote(judge, config, objective, asked, relevance_level, seed, progress)
+        asked = list(answered.metrics)
+    else:
+        check_serves(retriever, dataset, config)
+        answer = _recall_tool if pipeline == "recall-tool" else _memory_recall
+        answered = answer(judge, retriever, config, objective, asked, relevance_level)
+    inputs = answered.inputs
     values = {metric: metric(inputs) for metric in asked}
     notes = answered.notes
     rows: dict[str, dict[str, Mean]] = {}
-    if references and rankings.ranks:
-        for name, alone in answered.lanes():
+    if references and given(inputs.ranking, "the ranking").depth:
+        for name, alone in answered.alone():
             rows[name] = _figures(judge, alone, inputs, asked)
-        lacking = sorted({"fts", "vector"} - set(rows))
+        lacking = sorted({"fts", "vector"} - set(rows)) if answered.lanes else ()
         notes += tuple(f"no {lane} reference: the lane is off (--lanes)" for lane in lacking)
         rows |= _reordered(inputs, asked, seed)
 
@@ -177,10 +181,10 @@ def evaluate(
             "scored": int(inputs.ideal.answerable.sum()),
             "unanswerable": int((~inputs.ideal.answerable).sum()),
             "failed": int(inputs.failed.sum()),
-            "unknown_ids": 0,
+            "unknown_ids": answered.unknown_ids,
         },
-        lanes=rankings.lane_counts(),
-        latency_ms=None,
+        lanes=answered.lanes,
+        latency_ms=answered.latency_ms,
         settings={
             "k": sorted({metric.k for metric in asked if metric.k is not None}),
             "gain": "linear",
@@ -206,7 +210,7 @@ def evaluate(
         bounds=_bounds(values),
         leaks=_listed_leaks(chosen, inputs),
         notes=notes,
-        rankings=rankings,
+        rankings=answered.rankings,
     )
 
 
@@ -232,34 +236,26 @@ def check_serves(retriever: Retriever, dataset: Dataset, config: Config) -> None
         )
 
 
-class _Answered(NamedTuple):
-    """What a pipeline answered.
-
-    Attributes:
-        name, enforces: As the pipeline says.
-        rankings: Its answers.
-        notes: What a reader must know.
-        lanes: Gives the reference rows: by name, what one lane alone would have answered.
-    """
-
-    name: str
-    enforces: tuple[str, ...]
-    rankings: Rankings
-    notes: tuple[str, ...]
-    lanes: Callable[[], Iterator[tuple[str, Rankings]]]
-
-
 def _memory_recall(
-    retriever: Retriever, config: Config, queries: Sequence[Query], metrics: Sequence[Metric]
-) -> _Answered:
+    judge: Judge,
+    retriever: Retriever,
+    config: Config,
+    objective: Objective,
+    metrics: Sequence[Metric],
+    level: int,
+) -> Answered:
     pipeline = MemoryRecall(retriever, config)
-    table = pipeline.candidates(queries)
-    return _Answered(
+    table = pipeline.candidates(judge.dataset.queries)
+    rankings = rank(table, config)
+    return Answered(
         pipeline.name,
         pipeline.enforces,
-        rank(table, config),
+        judge.inputs(rankings, objective, relevance_level=level),
+        tuple(metrics),
         _depth_notes(metrics, config),
-        lambda: _single_lanes(retriever, table, config),
+        rankings.lane_counts(),
+        rankings,
+        lambda: _single_lanes(retriever, table, config) if rankings.ranks else iter(()),
     )
 
 
@@ -290,15 +286,24 @@ def _single_lanes(
 
 
 def _recall_tool(
-    retriever: Retriever, config: Config, queries: Sequence[Query], metrics: Sequence[Metric]
-) -> _Answered:
-    tool = RecallTool(retriever, config)
-    return _Answered(
+    judge: Judge,
+    retriever: Retriever,
+    config: Config,
+    objective: Objective,
+    metrics: Sequence[Metric],
+    level: int,
+) -> Answered:
+    tool, queries = RecallTool(retriever, config), judge.dataset.queries
+    rankings = tool.rank(queries)
+    return Answered(
         tool.name,
         tool.enforces,
-        tool.rank(queries),
+        judge.inputs(rankings, objective, relevance_level=level),
+        tuple(metrics),
         _tool_notes(tool, queries, metrics),
-        lambda: _single_arms(tool, queries),
+        rankings.lane_counts(),
+        rankings,
+        lambda: _single_arms(tool, queries) if rankings.ranks else iter(()),
     )
 
 

@@ -7,7 +7,7 @@
 """
 
 from comis_eval.metrics.aggregate import ALL, Mean, Row, long_rows, means, weights
-from comis_eval.metrics.bound import upper_bound
+from comis_eval.metrics.bound import exact_interval, upper_bound
 from comis_eval.metrics.definition import Definition, Metric
 from comis_eval.metrics.from_run import Qrels, Run, RunInputs, from_run
 from comis_eval.metrics.judgments import Ideal
@@ -41,6 +41,7 @@ __all__ = [
     "StageTrace",
     "Values",
     "displacement",
+    "exact_interval",
     "from_run",
     "judged_beside",
     "leaks",

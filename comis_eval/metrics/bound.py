@@ -34,3 +34,24 @@ def upper_bound(successes: int, n: int, *, level: float = 0.95) -> float:
     from scipy.special import betaincinv
 
     return float(betaincinv(successes + 1, n - successes, level))
+
+
+def exact_interval(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float]:
+    """Return the exact two-sided confidence interval of a rate.
+
+    Example: 5 of 10 -> (0.187, 0.813).
+
+    Args:
+        successes: How often it happened, 0..n.
+        n: How often it could have happened; 0 bounds nothing and gives (0.0, 1.0).
+        level: Confidence, in (0, 1); each side holds half of the rest.
+
+    Raises:
+        MetricError: If an argument is out of range.
+
+    Source:
+        Clopper and Pearson, as above.
+    """
+    one_sided = (1 + level) / 2
+    high = upper_bound(successes, n, level=one_sided)
+    return 1 - upper_bound(n - successes, n, level=one_sided), high

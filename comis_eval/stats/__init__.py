@@ -11,6 +11,7 @@ from comis_eval.stats.agreement import Agreement, weighted_kappa
 from comis_eval.stats.comparison import Comparison, compare
 from comis_eval.stats.groups import GroupSums, group_sums
 from comis_eval.stats.intervals import Interval, IntervalKind, bootstrap_ci
+from comis_eval.stats.mcnemar import mcnemar
 from comis_eval.stats.multiplicity import holm, max_t
 from comis_eval.stats.permutation import permutation_test
 from comis_eval.stats.power import (
@@ -40,6 +41,7 @@ __all__ = [
     "group_sums",
     "holm",
     "max_t",
+    "mcnemar",
     "minimum_detectable_difference",
     "needed_n",
     "paired_t",

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comis_eval.errors import MetricError
-from comis_eval.metrics import displacement, leaks, parse, upper_bound
+from comis_eval.metrics import displacement, exact_interval, leaks, parse, upper_bound
 from tests.metrics.build import U, inputs, ranked, trace
 
 
@@ -223,3 +223,17 @@ def test_the_upper_bound_refuses_more_successes_than_trials(successes, n):
 def test_the_upper_bound_refuses_a_level_that_is_none(level):
     with pytest.raises(MetricError, match="strictly between 0 and 1"):
         upper_bound(0, 2, level=level)
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    [
+        (0, 0, 0.0, 1.0),
+        (0, 10, 0.0, 1 - 0.025 ** (1 / 10)),
+        (10, 10, 0.025 ** (1 / 10), 1.0),
+        (1, 2, 1 - 0.975**0.5, 0.975**0.5),
+        (5, 10, 0.187086, 0.812914),  # as statistical tables have it
+    ],
+)
+def test_the_exact_interval(successes, n, low, high):
+    assert exact_interval(successes, n) == pytest.approx((low, high), abs=1e-6)

@@ -11,9 +11,14 @@ from comis_eval.report.sections.common import Named, alarm, of
 
 def section(named: Named) -> Html:
     """Lay out each lane's queries, and a live system's latency."""
+    slow = [
+        element("p", f"Latency{of(name, named)}: {_latency(e.latency_ms)}.")
+        for name, e in named.items()
+        if e.latency_ms
+    ]
     found = lanes(named)
     if found is None:
-        return alarm("No lane ran.")
+        return joined([*([] if slow else [alarm("No lane ran.")]), *slow])
     dead = [
         alarm(
             f"{reach.lane}{of(reach.evaluation, named)} is dead",
@@ -23,11 +28,6 @@ def section(named: Named) -> Html:
         if reach.dead
     ]
     drawn = figure(found, "lanes", "Queries for which each lane found anything.")
-    slow = [
-        element("p", f"Latency{of(name, named)}: {_latency(e.latency_ms)}.")
-        for name, e in named.items()
-        if e.latency_ms
-    ]
     return joined([*dead, drawn, *slow])
 
 
