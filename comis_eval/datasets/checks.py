@@ -26,13 +26,20 @@ from comis_eval.types import Memory
 _RECORD_SUFFIXES = {".jsonl", ".tsv", ".csv", ".npy", ".ids", ".yaml", ".yml"}
 
 
-def check_contents(contents: Contents, complaints: Complaints) -> None:
-    """Note every fault and warning that takes more than one record to see."""
+def check_contents(contents: Contents, complaints: Complaints, *, labelled: bool = True) -> None:
+    """Note every fault and warning that takes more than one record to see.
+
+    Args:
+        contents: What was read.
+        complaints: Takes them.
+        labelled: Whether every query's judgments must say what ``answerable`` says.
+    """
     _check_not_empty(contents, complaints)
     _check_memories(contents, complaints)
     _check_queries(contents, complaints)
     _check_judgments(contents, complaints)
-    _check_answerable(contents, complaints)
+    if labelled:
+        _check_answerable(contents, complaints)
     _check_attacks(contents, complaints)
     _check_pairs(LINKS, contents.links, contents, complaints)
     _check_pairs(EDGES, contents.edges, contents, complaints)
@@ -196,7 +203,7 @@ def _check_splits(contents: Contents, complaints: Complaints) -> None:
         complaints.fault(HEADER, None, f"splits names group {shown(group)}, which no query has")
 
 
-_SECONDS_UNTIL = 31_536_000_000
+SECONDS_UNTIL = 31_536_000_000
 """A year in milliseconds: before it a time in seconds was meant."""
 
 
@@ -209,7 +216,7 @@ def _warn_of_times(contents: Contents, complaints: Complaints) -> None:
             complaints.warn(
                 MEMORIES, line, f"createdAt {memory.created_at} is later than every query's now"
             )
-        if 0 < memory.created_at < _SECONDS_UNTIL:
+        if 0 < memory.created_at < SECONDS_UNTIL:
             complaints.warn(
                 MEMORIES,
                 line,

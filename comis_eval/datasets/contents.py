@@ -78,8 +78,14 @@ class Contents:
     usefulness: Rows[tuple[str, Usefulness]]
 
 
-def read_contents(folder: Path, complaints: Complaints) -> Contents:
-    """Read every file of a dataset folder; what is unusable becomes faults."""
+def read_contents(folder: Path, complaints: Complaints, *, labelled: bool = True) -> Contents:
+    """Read every file of a dataset folder; what is unusable becomes faults.
+
+    Args:
+        folder: The folder.
+        complaints: Takes the faults.
+        labelled: Whether a missing qrels.tsv is one of them.
+    """
     header = read_header(folder / HEADER, complaints)
 
     def query_of(line: int, values: dict[str, Any]) -> Query | None:
@@ -110,7 +116,7 @@ def read_contents(folder: Path, complaints: Complaints) -> Contents:
         header=header,
         memories=_rows(folder / MEMORIES, records.MEMORY, memory_of, complaints),
         queries=_rows(folder / QUERIES, records.QUERY, query_of, complaints),
-        judgments=_judgments(folder / QRELS, complaints),
+        judgments=_judgments(folder / QRELS, complaints, required=labelled),
         attacks=optional(ATTACKS, records.ATTACK, Attack),
         links=optional(LINKS, records.LINK, Link),
         edges=optional(EDGES, records.EDGE, Edge),
@@ -149,9 +155,10 @@ def _rows(
     return rows
 
 
-def _judgments(path: Path, complaints: Complaints) -> list[Judgment] | None:
+def _judgments(path: Path, complaints: Complaints, *, required: bool) -> list[Judgment] | None:
     if not path.exists():
-        complaints.fault(path.name, None, "no such file; it holds: query 0 memory grade")
+        if required:
+            complaints.fault(path.name, None, "no such file; it holds: query 0 memory grade")
         return None
     judgments: list[Judgment] = []
     for line, words in read_columns(path, ("query", "0", "memory", "grade"), complaints):

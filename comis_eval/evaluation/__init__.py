@@ -3,11 +3,12 @@
 from comis_eval.evaluation.attacked import AttackFigures, measure_attacks
 from comis_eval.evaluation.evaluation import Evaluation
 from comis_eval.evaluation.file import read_evaluation, write_evaluation
-from comis_eval.evaluation.measure import DEFAULT_METRICS, PIPELINES, evaluate
+from comis_eval.evaluation.measure import DEFAULT_METRICS, PIPELINES, PLAIN, evaluate
 
 __all__ = [
     "DEFAULT_METRICS",
     "PIPELINES",
+    "PLAIN",
     "AttackFigures",
     "Evaluation",
     "evaluate",

@@ -76,7 +76,7 @@ DEFAULT_METRICS = (
 PIPELINES = ("memory-recall", "recall-tool", "remote")
 """What can be evaluated."""
 
-_PLAIN: Mapping[str, Any] = {
+PLAIN: Mapping[str, Any] = {
     "rag.min_score": 0.0,
     "rag.rerank.enabled": False,
     "rag.entity_lane.enabled": False,
@@ -266,7 +266,7 @@ def _single_lanes(
 
     They go through the same trust filter, dedup and budget, with every boost and floor off.
     """
-    plain = config.evolve(**_PLAIN)
+    plain = config.evolve(**PLAIN)
     backend = config.harness.keyword_backend
     other = "rank_bm25" if backend == "fts5" else "fts5"
     found: dict[str, Candidates] = {}

@@ -57,6 +57,19 @@ def test_a_valid_folder_loads_without_fault_or_warning(tmp_path):
     assert dataset.judgments.judged(0).grades.tolist() == [3, 1]
 
 
+def test_a_folder_still_to_be_judged_loads_when_asked_and_else_does_not(tmp_path):
+    folder = tiny(tmp_path)
+    (folder / "qrels.tsv").unlink()
+    assert [fault.file for fault in validate(folder).faults] == ["qrels.tsv"]
+    assert len(load_dataset(folder, labelled=False).judgments) == 0
+    (folder / "qrels.tsv").write_text("")
+    assert "has no memory of grade >= 1" in validate(folder).faults[0].message
+    assert load_dataset(folder, labelled=False).queries
+    (folder / "qrels.tsv").write_text("nobody 0 m1 3\n")
+    with pytest.raises(DatasetError, match="nobody"):
+        load_dataset(folder, labelled=False)
+
+
 def test_every_field_is_read(tmp_path):
     full_memory = {
         "id": "m4",
