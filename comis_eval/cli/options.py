@@ -59,16 +59,13 @@ _CHANGES = (
 )
 
 
-def _pipeline(*names: str) -> Callable[[_Command], _Command]:
-    return click.option(
-        "--pipeline",
-        type=click.Choice(names),
-        default="memory-recall",
-        show_default=True,
-        help="What answers the queries.",
-    )
-
-
+_PIPELINE = click.option(
+    "--pipeline",
+    type=click.Choice(PIPELINES),
+    default="memory-recall",
+    show_default=True,
+    help="What answers the queries.",
+)
 _RUN = (
     click.option(
         "--split",
@@ -100,13 +97,13 @@ def changed(command: _Command) -> _Command:
 
 
 def run(command: _Command) -> _Command:
-    """Add what says which queries and which cache, of MemoryRecall."""
-    return _with((_pipeline("memory-recall"), *_RUN), command)
+    """Add what says which pipeline, which queries and which cache."""
+    return _with((_PIPELINE, *_RUN), command)
 
 
-def run_any(command: _Command) -> _Command:
-    """Add the same, and a choice of every pipeline."""
-    return _with((_pipeline(*PIPELINES), *_RUN), command)
+def any_pipeline(command: _Command) -> _Command:
+    """Add what says which pipeline alone."""
+    return _with((_PIPELINE,), command)
 
 
 def _with(options: tuple[Callable[[_Command], _Command], ...], command: _Command) -> _Command:
