@@ -184,7 +184,11 @@ _TOOL_NEVER = {
     "rerankScope": "a search must not make pages overlap",
 }
 
-_READ_AGAIN = ("minImportance",)
+_READ_AGAIN = (
+    f"{TOOL}minImportance",
+    f"{TOOL}profiles.multiSession.minImportance",
+    f"{TOOL}profiles.factual.minImportance",
+)
 """Numbers for each value of which the arms are read again."""
 
 
@@ -288,8 +292,7 @@ class _Reading:
             )
         if log and low <= 0:
             self.faults.append(f"log needs low > 0, got {low:g}")
-        again = self.path.startswith(TOOL) and self.path.rpartition(".")[2] in _READ_AGAIN
-        if again and step is None:
+        if step is None and self.path in _READ_AGAIN:
             self.faults.append("needs a step, such as 0.05: each value is a search of its own")
         if log and step is not None:
             self.faults.append("log and step cannot be had together")

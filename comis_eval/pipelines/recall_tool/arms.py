@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,9 +89,11 @@ def search(
     retrieval = Retrieval.of(config)._replace(lanes=tuple(hits), depth=depth)
     facts = ToolFacts(corpus)
     table = Candidates.assemble(facts, queries, batch, retrieval, hits)
-    key = ("tool words", str(settings.default_expiry))
-    words = cast(dict[int, frozenset[str]], retriever.kept(key, dict))
-    return ToolTable(table, corpus, callers, requests, views, _edges(retriever, corpus), words)
+    told: list[dict[Any, Any]] = [
+        retriever.kept((f"tool {what}", str(settings.default_expiry)), dict)
+        for what in ("words", "lengths")
+    ]
+    return ToolTable(table, corpus, callers, requests, views, _edges(retriever, corpus), *told)
 
 
 def request_for(query: Query, config: Config) -> Request:
