@@ -232,6 +232,24 @@ def check_serves(retriever: Retriever, dataset: Dataset, config: Config) -> None
         )
 
 
+def ranked(
+    pipeline: str, retriever: Retriever, config: Config, queries: Sequence[Query]
+) -> Rankings:
+    """What a pipeline answers a query set.
+
+    Args:
+        pipeline: One of PIPELINES.
+        retriever: The memories, made searchable.
+        config: Every knob and switch.
+        queries: What is asked.
+
+    Raises:
+        ComisEvalError: If a model, a lane or a query's parameters cannot be used.
+    """
+    made = RecallTool if pipeline == RecallTool.name else MemoryRecall
+    return made(retriever, config).rank(queries)
+
+
 class _Answered(NamedTuple):
     """What a pipeline answered.
 

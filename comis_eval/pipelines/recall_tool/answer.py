@@ -19,11 +19,12 @@ from comis_eval.store.tool_corpus import ToolCorpus
 from comis_eval.types import Memory
 
 _ADVICE = "ask more specifically, or widen scope, project or tags"
-_WHY = {
+WITHHELD = {
     "unscored": "no memory that you may see matches the query and the filters",
     "noise": "the best match is weak and holds no word of the query",
     "threshold": "the best match scores below the least that is shown",
 }
+"""Why an answer is withheld, in words."""
 
 
 def envelope(paged: Paged, query: int) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def envelope(paged: Paged, query: int) -> dict[str, Any]:
     if boosted:
         answer["graph_boost_count"] = boosted
     if listed.withheld:
-        answer["explanation"] = f"{_WHY[listed.withheld]}; {_ADVICE}"
+        answer["explanation"] = f"{WITHHELD[listed.withheld]}; {_ADVICE}"
     return answer
 
 
