@@ -44,7 +44,7 @@ def tool_variants(config: Config) -> Iterator[Variant]:
         if on:
             yield _with(config, what, kind, "on -> off", **changes)  # type: ignore[arg-type]
     for name, field in _PROFILES.items():
-        if getattr(tool.profiles, field) != ProfileConfig():
+        if dict(getattr(tool.profiles, field)) != dict(ProfileConfig()):
             changes = {f"profiles.{field}.{part}": value for part, value in ProfileConfig()}
             yield _with(config, f"{name} preset", "preset", "on -> off", **changes)
 

@@ -90,16 +90,16 @@ class Replay:
             latencies if first == LATENCY else values[self._metric(first)],
         )
 
-    def answered(
-        self, config: Config, *, whole: bool = False
-    ) -> tuple[Inputs, NDArray[np.float64]]:
-        """What metrics need to know of a configuration's answers, and modelled latencies.
+    def answered(self, config: Config) -> tuple[Inputs, NDArray[np.float64]]:
+        """What metrics need to know of a configuration's answers, and modelled latencies."""
+        return self._judged(config, self._depth)
 
-        Args:
-            config: Which one.
-            whole: Look at whole rankings, not only as far down as this replay's metrics do.
-        """
-        found = answers(self._blocks, config, None if whole else self._depth)
+    def whole(self, config: Config) -> Inputs:
+        """The same with rankings to their ends, for metrics that look deeper than a trial's."""
+        return self._judged(config, None)[0]
+
+    def _judged(self, config: Config, depth: int | None) -> tuple[Inputs, NDArray[np.float64]]:
+        found = answers(self._blocks, config, depth)
         inputs = self.judge.shown_inputs(
             found.shown, self.table.facts, config, self.constants, chars=found.chars
         )

@@ -326,7 +326,7 @@ def task_of(
     space: str | None,
     freeze_trust: bool,
     cache: str | None,
-    pipeline: str,
+    pipeline: str = "memory-recall",
 ) -> Task:
     """What a worker process searches, from what its parent told it in JSON.
 
@@ -430,7 +430,7 @@ def _everywhere(
     dataset, replay = bench.dataset, bench.replay()
     k = replay.constants.k0
     judged = parse(f"judged@{k}")
-    inputs = [replay.answered(config, whole=True)[0] for config in (bench.current, winner)]
+    inputs = [replay.whole(config) for config in (bench.current, winner)]
     shares = [means({judged: judged(part)}, part)[ALL][judged.name].value for part in inputs]
     ranking = given(inputs[1].ranking, "the ranking")
     rows, grades = given(ranking.row, "its rows")[:, :k], ranking.grade[:, :k]
