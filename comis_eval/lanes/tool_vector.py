@@ -23,8 +23,8 @@ from comis_eval.types import Memory
 _PRODUCTS = 1 << 23
 """Products of queries and parts that are kept at a time."""
 
-_MOST = 0.3
-"""Share of the parts beyond which all are multiplied and the rest passed over."""
+_BLOCK = 512
+"""Parts that are brought together and multiplied at a time: they stay in the cache."""
 
 
 class Parts(NamedTuple):
@@ -159,9 +159,13 @@ class _Parts(NamedTuple):
     def products(self, asked: NDArray[np.float32]) -> NDArray[np.float32]:
         """Multiply each query with each part, shape (q, n)."""
         units, places = self.among.units, self.places
-        if len(places) > _MOST * len(units):  # to copy them would cost more than the rest
-            return (asked @ units.T)[:, places]
-        return asked @ units[places].T
+        products = np.empty((len(asked), len(places)), dtype=np.float32)
+        kept = np.empty((min(_BLOCK, len(places)), units.shape[1]), dtype=np.float32)
+        for start in range(0, len(places), _BLOCK):
+            some = places[start : start + _BLOCK]
+            block = np.take(units, some, axis=0, out=kept[: len(some)], mode="clip")
+            products[:, start : start + _BLOCK] = asked @ block.T
+        return products
 
     def near(self, scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
         """Return the parts that may be their memory's nearest and among the first."""

@@ -286,6 +286,24 @@ def test_both_pipelines_are_compared_on_one_set(shelf):
     assert "recall-tool" in Path("t.html").read_text()
 
 
+def test_the_gate_passes_what_is_the_same_and_blocks_what_is_worse(shelf):
+    def measured(name, *more):
+        output("evaluate", str(shelf / "shelf"), *TOOL, "--out", name, *more)
+
+    measured("base.json")
+    output("baseline", "set", "base.json", "--as", "tool")
+    same = document("gate", "tool", "base.json")
+    assert same["outcome"] == "pass"
+    told = {check["name"]: check["outcome"] for check in same["checks"]}
+    assert told["scope leaks"] == "ok"  # promised
+    assert told["trust leaks"] == "ok"  # not promised: external rows are in both
+    measured("worse.json", "--set", "harness.recallTool.gate.floor=1", "--set",
+             "harness.recallTool.minImportance=1")  # fmt: skip
+    worse = run("gate", "tool", "worse.json", "--json")
+    assert json.loads(worse.stdout)["outcome"] != "pass"
+    assert worse.exit_code not in (0, 2)
+
+
 def test_help_names_the_pipeline():
     for command in ("sweep", "recall", "diff", "ablate", "plan", "evaluate"):
         assert "--pipeline" in output(command, "--help")
