@@ -128,14 +128,17 @@ def by_sql(db, query):
 
 
 def timed(queries, *calls, rounds=3):
-    """Median time of each call, s, and what each gave; they take turns, so load hits all alike."""
+    """Median processor time of each call, s, and what each gave.
+
+    Calls take turns, and what other processes take does not count: all work is this one's.
+    """
     taken, given = [[] for _ in calls], [[] for _ in calls]
     for turn in range(rounds):
         for query in queries:
             for call, times, answers in zip(calls, taken, given, strict=True):
-                started = time.perf_counter()
+                started = time.process_time()
                 answer = call(query)
-                times.append(time.perf_counter() - started)
+                times.append(time.process_time() - started)
                 if not turn:
                     answers.append(answer)
     return [float(np.median(times)) for times in taken], given
