@@ -51,6 +51,7 @@ def occurrences(texts: Sequence[str]) -> Occurrences:
             return _occurrences(scratch, texts)
         finally:
             scratch.execute("INSERT INTO scratch (scratch) VALUES ('delete-all')")
+            scratch.commit()
     with closing(_scratch()) as scratch:
         return _occurrences(scratch, texts)
 
@@ -67,7 +68,7 @@ def _occurrences(scratch: sqlite3.Connection, texts: Sequence[str]) -> Occurrenc
 
 
 def _scratch() -> sqlite3.Connection:
-    scratch = sqlite3.connect(":memory:", isolation_level=None)
+    scratch = sqlite3.connect(":memory:")
     # FTS5 cuts a term of over 32,767 bytes, in the midst of a character if it falls so.
     scratch.text_factory = lambda term: term.decode("utf-8", "surrogateescape")
     scratch.executescript(_SCHEMA)
