@@ -26,10 +26,16 @@ ATTACKS = "attacks.jsonl"
 LINKS = "links.jsonl"
 EDGES = "edges.jsonl"
 USEFULNESS = "usefulness.csv"
+WEAK = "weak.tsv"
+"""Weak labels: no part of the dataset, read by :mod:`.weak` alone."""
+SURFACED = "surfaced.jsonl"
+"""What a live system recalled, as it recorded it: no part of the dataset either."""
 EMBEDDINGS = ("embeddings.npy", "embeddings.ids", "embeddings.yaml")
 """Read with the models; here only their hashes matter."""
 
 FILES = (HEADER, MEMORIES, QUERIES, QRELS, ATTACKS, LINKS, EDGES, USEFULNESS, *EMBEDDINGS)
+BESIDE = (WEAK, SURFACED)
+"""Files that may stand in the folder without being part of the dataset."""
 USEFULNESS_COLUMNS = ("memory", "used", "ignored")
 GRADES = {"0": 0, "1": 1, "2": 2, "3": 3}
 
@@ -66,7 +72,7 @@ class Judgment(NamedTuple):
 
 @dataclass(frozen=True)
 class Contents:
-    """Everything usable in a folder; ``judgments`` is None without a qrels.tsv."""
+    """Everything usable in a folder; ``judgments`` is None without judgments."""
 
     header: Header | None
     memories: Rows[Memory]
@@ -81,6 +87,7 @@ class Contents:
 def read_contents(folder: Path, complaints: Complaints) -> Contents:
     """Read every file of a dataset folder; what is unusable becomes faults."""
     header = read_header(folder / HEADER, complaints)
+    labelled = header is None or header.labelled
 
     def query_of(line: int, values: dict[str, Any]) -> Query | None:
         values.setdefault("group", values["id"])
@@ -110,7 +117,7 @@ def read_contents(folder: Path, complaints: Complaints) -> Contents:
         header=header,
         memories=_rows(folder / MEMORIES, records.MEMORY, memory_of, complaints),
         queries=_rows(folder / QUERIES, records.QUERY, query_of, complaints),
-        judgments=_judgments(folder / QRELS, complaints),
+        judgments=_judgments(folder / QRELS, complaints, labelled=labelled),
         attacks=optional(ATTACKS, records.ATTACK, Attack),
         links=optional(LINKS, records.LINK, Link),
         edges=optional(EDGES, records.EDGE, Edge),
@@ -149,9 +156,19 @@ def _rows(
     return rows
 
 
-def _judgments(path: Path, complaints: Complaints) -> list[Judgment] | None:
+def _judgments(path: Path, complaints: Complaints, *, labelled: bool) -> list[Judgment] | None:
+    if not labelled:
+        if path.exists():
+            complaints.fault(
+                path.name, None, f"is there, but {HEADER} says labelled: false; remove one of them"
+            )
+        return None
     if not path.exists():
-        complaints.fault(path.name, None, "no such file; it holds: query 0 memory grade")
+        complaints.fault(
+            path.name,
+            None,
+            f"no such file; it holds: query 0 memory grade (or say labelled: false in {HEADER})",
+        )
         return None
     judgments: list[Judgment] = []
     for line, words in read_columns(path, ("query", "0", "memory", "grade"), complaints):

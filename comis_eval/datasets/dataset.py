@@ -39,6 +39,7 @@ class Dataset:
         splits: Groups of each split when the dataset fixes them; empty when derived.
         embeddings: sha256 of each embeddings file that came along, by file name.
         folder: Where it was read from; None when built in memory.
+        labelled: False when nobody judged anything: it can be asked and compared, not measured.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Dataset:
     splits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     embeddings: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
+    labelled: bool = True
 
     @cached_property
     def fingerprint(self) -> str:
@@ -91,11 +93,14 @@ class Dataset:
         Args:
             text: The message.
             turns: Earlier user messages, oldest first.
-            tenancy: Whose memories are searched; None: the queries' most common one.
-            now: The moment of asking, ms; None: the queries' most common one.
+            tenancy: Whose memories are searched; None: the queries' most common one, without
+                queries the memories'.
+            now: The moment of asking, ms; None: the queries' most common one, without queries
+                that of the newest memory.
         """
-        tenancies = Counter(query.tenancy for query in self.queries)
-        moments = Counter(query.now for query in self.queries)
+        tenancies = Counter(asked.tenancy for asked in self.queries or self.memories)
+        newest = max((memory.created_at for memory in self.memories), default=0)
+        moments = Counter([query.now for query in self.queries] or [newest])
         return Query(
             id="asked",
             text=text,
@@ -103,6 +108,18 @@ class Dataset:
             turns=tuple(Turn("user", turn) for turn in turns),
             tenancy=tenancies.most_common(1)[0][0] if tenancy is None else tenancy,
         )
+
+    def check_labelled(self) -> None:
+        """Refuse to measure what nobody judged.
+
+        Raises:
+            DatasetError: If the dataset says that it has no labels.
+        """
+        if not self.labelled:
+            raise DatasetError(
+                f"{self.name}: nobody judged it (labelled: false), so nothing can be measured; "
+                "compare configurations with `comis-eval diff`, or judge it and remove the line"
+            )
 
     def select(self, split: str, *, seed: int) -> Self:
         """Keep one split's queries, and every memory.
