@@ -121,7 +121,7 @@ def read_contents(folder: Path, complaints: Complaints) -> Contents:
         attacks=optional(ATTACKS, records.ATTACK, Attack),
         links=optional(LINKS, records.LINK, Link),
         edges=optional(EDGES, records.EDGE, Edge),
-        usefulness=_usefulness(folder / USEFULNESS, complaints),
+        usefulness=read_usefulness_file(folder / USEFULNESS, complaints),
     )
 
 
@@ -186,7 +186,8 @@ def _judgments(path: Path, complaints: Complaints, *, labelled: bool) -> list[Ju
     return judgments
 
 
-def _usefulness(path: Path, complaints: Complaints) -> Rows[tuple[str, Usefulness]]:
+def read_usefulness_file(path: Path, complaints: Complaints) -> Rows[tuple[str, Usefulness]]:
+    """Read a CSV of memory, used, ignored; a file that is not there gives nothing."""
     rows: Rows[tuple[str, Usefulness]] = Rows([], [], {})
     if not path.exists():
         return rows
