@@ -129,7 +129,8 @@ class Entities(NamedTuple):
         known = _TEXT.format("e.canonical_name")
         name = "e.canonical_name" if self.sound else f"iif({known}, e.canonical_name, NULL)"
         return (
-            f"(SELECT json_group_array(coalesce({name}, char(0))) FROM {self.links} l LEFT JOIN {self.entities} e "
+            f"(SELECT json_group_array(coalesce({name}, char(0))) "  # noqa: S608  (both names are quoted)
+            f"FROM {self.links} l LEFT JOIN {self.entities} e "
             "ON e.id = l.entity_id WHERE l.memory_id = m.id)"
         )
 
@@ -297,7 +298,7 @@ class Reader:
     def _read_singly(self, low: int, high: int) -> Part:
         plan = self.plan
         rows = self._connection.execute(
-            f"SELECT {plan.rowid}, {plan.selected} FROM {plan.table} "  # noqa: S608  (names of a checked schema, quoted)
+            f"SELECT {plan.rowid}, {plan.selected} FROM {plan.table} m "  # noqa: S608  (names of a checked schema, quoted)
             f"NOT INDEXED WHERE {plan.rowid} BETWEEN ?3 AND ?4 ORDER BY {plan.rowid}",
             (*plan.who, low, high),
         ).fetchall()
