@@ -88,68 +88,64 @@ class Rule(NamedTuple):
     holds: Callable[[str], bool] = lambda _: True
 
 
-_EMAIL = Rule(
+_PLACED = r"(?P<placed>\[[a-z-]{4,12}:[0-9a-f]{10}\])"
+"""A placeholder: it is passed over, so that no rule takes it for a secret."""
+
+
+def _rule(
+    kind: str, pattern: str, holds: Callable[[str], bool] = lambda _: True, *, case: bool = True
+) -> Rule:
+    return Rule(kind, re.compile(f"{_PLACED}|(?:{pattern})", 0 if case else re.IGNORECASE), holds)
+
+
+_EMAIL = _rule(
     "email",
-    re.compile(
-        r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-])(?!\.\w)"
-    ),
+    r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-])(?!\.\w)",
 )
 RULES = (
-    Rule(
+    _rule(
         "private-key",
-        re.compile(
-            r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-            r"(?:[^-]|-(?!----)){0,20000}(?:-----END [A-Z0-9 ]{0,60}-----)?"
-        ),
+        r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:[^-]|-(?!----)){0,20000}(?:-----END [A-Z0-9 ]{0,60}-----)?",
     ),
-    Rule(
-        "credentials",
-        re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://(?P<secret>[^\s/@\"'<>]{1,256})@"),
-    ),
-    Rule("token", re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*")),
-    Rule(
-        "token", re.compile(r"(?<!\w)(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_]){0,4}[A-Za-z0-9_-]{16,}")
-    ),
-    Rule("token", re.compile(r"(?<!\w)(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{22,})")),
-    Rule("token", re.compile(r"(?<!\w)(?:glpat-|hf_|npm_|dop_v1_|shpat_)[\w-]{16,}")),
-    Rule("token", re.compile(r"(?<!\w)xox[a-z]-[A-Za-z0-9-]{10,}")),
-    Rule("token", re.compile(r"(?<!\w)(?:AKIA|ASIA)[A-Z0-9]{16}(?!\w)")),
-    Rule("token", re.compile(r"(?<!\w)AIza[\w-]{35}(?!\w)")),
-    Rule("token", re.compile(r"(?<!\w)\d{8,10}:AA[\w-]{33}(?!\w)")),
-    Rule(
+    _rule("credentials", r"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://(?P<secret>[^\s/@\"'<>\[\]]{1,256})@"),
+    _rule("token", r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*"),
+    _rule("token", r"(?<!\w)(?:sk|pk|rk)[-_](?:[A-Za-z0-9]{1,20}[-_]){0,4}[A-Za-z0-9_]{16,}"),
+    _rule("token", r"(?<!\w)(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{22,})"),
+    _rule("token", r"(?<!\w)(?:glpat-|hf_|npm_|dop_v1_|shpat_)[\w-]{16,}"),
+    _rule("token", r"(?<!\w)xox[a-z]-[A-Za-z0-9-]{10,}"),
+    _rule("token", r"(?<!\w)(?:AKIA|ASIA)[A-Z0-9]{16}(?!\w)"),
+    _rule("token", r"(?<!\w)AIza[\w-]{35}(?!\w)"),
+    _rule("token", r"(?<!\w)\d{8,10}:AA[\w-]{33}(?!\w)"),
+    _rule(
         "token",
-        re.compile(r"(?i)(?<!\w)(?:bearer|basic)\s{1,4}(?P<secret>[\w.~+/-]{16,512}={0,2})"),
+        r"(?<!\w)(?:bearer|basic)\s{1,4}(?P<secret>[\w.~+/-]{16,512}={0,2})",
         _mixed,
+        case=False,
     ),
-    Rule(
+    _rule(
         "secret",
-        re.compile(
-            rf"(?i)(?<!\w)[\w-]{{0,40}}(?:{'|'.join(_KEYED)})s?[\"']?\s{{0,2}}(?:[:=]|\bis\b)\s{{0,2}}"
-            rf"[\"'`]?(?P<secret>(?!\[){_VALUE}{{6,512}})"
-        ),
+        rf"(?<!\w)[\w-]{{0,40}}(?:{'|'.join(_KEYED)})s?[\"']?\s{{0,2}}(?:[:=]|\bis\b)\s{{0,2}}"
+        rf"[\"'`]?(?P<secret>{_VALUE}{{6,512}})",
         _mixed,
+        case=False,
     ),
-    Rule(
+    _rule(
         "secret",
-        re.compile(
-            r"(?i)(?<![^\W_])(?:password|passwd|passphrase|pwd|passcode|pin)[\"']?\s{0,2}[:=]\s{0,2}"
-            rf"[\"'`]?(?P<secret>{_VALUE}{{4,512}})"
-        ),
+        r"(?<![^\W_])(?:password|passwd|passphrase|pwd|passcode|pin)[\"']?\s{0,2}[:=]\s{0,2}"
+        rf"[\"'`]?(?P<secret>{_VALUE}{{4,512}})",
+        case=False,
     ),
     _EMAIL,
-    Rule(
-        "iban",
-        re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)"),
-        _iban,
-    ),
-    Rule("card", re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])(?!\.\d)"), _luhn),
-    Rule(
+    _rule("iban", r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)", _iban),
+    _rule("card", r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])(?!\.\d)", _luhn),
+    _rule(
         "phone",
-        re.compile(r"(?<![\w.+/:#-])(?:\+|\(|00)?\d(?:[ ()./-]{0,2}\d){7,14}(?![\w-])(?!\.\d)"),
+        r"(?<![\w.+/:#-])(?:\+|\(|00)?\d(?:[ ()./-]{0,3}\d){7,14}(?![\w-])(?!\.\d)",
         _phone,
     ),
 )
-"""In the order in which they are tried; a placeholder is no secret of a later one."""
+"""In the order in which they are tried."""
 
 
 @dataclass(frozen=True)
@@ -202,15 +198,13 @@ class Redactor:
 
             def replaced(found: re.Match[str], rule: Rule = rule) -> str:
                 nonlocal count
-                secret = found["secret"] if "secret" in rule.pattern.groupindex else found[0]
-                if not rule.holds(secret):
+                group = "secret" if "secret" in rule.pattern.groupindex else 0
+                secret, (start, end) = found[group], found.span(group)
+                if found["placed"] or not rule.holds(secret):
                     return found[0]
                 count += 1
-                start, end = found.span("secret" if "secret" in rule.pattern.groupindex else 0)
-                before = found.string[found.start() : start]
-                return (
-                    before + self.placeholder(rule.kind, secret) + found.string[end : found.end()]
-                )
+                mark = self.placeholder(rule.kind, secret)
+                return found.string[found.start() : start] + mark + found.string[end : found.end()]
 
             text = rule.pattern.sub(replaced, text)
         return text, count
