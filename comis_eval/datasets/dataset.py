@@ -80,6 +80,13 @@ class Dataset:
         """Tell whether a category counts in the headline; one not mentioned does."""
         return self.categories.get(category, True)
 
+    @property
+    def usual_now(self) -> int:
+        """The queries' most common moment of asking; without queries that of the newest memory."""
+        if not self.queries:
+            return max((memory.created_at for memory in self.memories), default=0)
+        return Counter(query.now for query in self.queries).most_common(1)[0][0]
+
     def query(
         self,
         text: str,
@@ -95,16 +102,13 @@ class Dataset:
             turns: Earlier user messages, oldest first.
             tenancy: Whose memories are searched; None: the queries' most common one, without
                 queries the memories'.
-            now: The moment of asking, ms; None: the queries' most common one, without queries
-                that of the newest memory.
+            now: The moment of asking, ms; None: ``usual_now``.
         """
         tenancies = Counter(asked.tenancy for asked in self.queries or self.memories)
-        newest = max((memory.created_at for memory in self.memories), default=0)
-        moments = Counter([query.now for query in self.queries] or [newest])
         return Query(
             id="asked",
             text=text,
-            now=moments.most_common(1)[0][0] if now is None else now,
+            now=self.usual_now if now is None else now,
             turns=tuple(Turn("user", turn) for turn in turns),
             tenancy=tenancies.most_common(1)[0][0] if tenancy is None else tenancy,
         )

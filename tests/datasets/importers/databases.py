@@ -47,12 +47,12 @@ def database(
 ) -> Path:
     """Make a database with these memories; ``more`` is SQL run after them."""
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"CREATE TABLE memories ({columns})")  # noqa: S608
+        connection.execute(f"CREATE TABLE memories ({columns})")
         for values in rows:
             names = ", ".join(values)
             marks = ", ".join("?" * len(values))
             connection.execute(
-                f"INSERT INTO memories ({names}) VALUES ({marks})",  # noqa: S608
+                f"INSERT INTO memories ({names}) VALUES ({marks})",
                 list(values.values()),
             )
         connection.executescript(more)
@@ -72,7 +72,7 @@ def with_vectors(path: Path) -> Path:
         for name, rootpage, sql in tables:
             if rootpage:
                 connection.execute(sql)
-                connection.execute(f'INSERT INTO main."{name}" SELECT * FROM made."{name}"')  # noqa: S608
+                connection.execute(f'INSERT INTO main."{name}" SELECT * FROM made."{name}"')
         virtual = next(sql for _, rootpage, sql in tables if not rootpage)
         connection.execute("PRAGMA writable_schema=ON")
         connection.execute(

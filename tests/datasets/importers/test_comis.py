@@ -1,4 +1,4 @@
-"""From a Comis memory.db to a dataset folder: what is kept, what is refused, what is not touched."""
+"""From a Comis memory.db to a dataset folder: what is kept, refused and left untouched."""
 
 import hashlib
 import json
@@ -29,6 +29,8 @@ from tests.datasets.importers.databases import (
     with_vectors,
 )
 
+NOT_NUMBERS = np.full(32, np.nan, "<f4").tobytes().hex()
+COLUMNS = sorted(row("x").keys() | {"occurred_at", "proof_count", "source_ids", "confidence"})
 LENIENT = ComisOptions(max_bad=1)
 
 
@@ -119,7 +121,7 @@ def test_the_oldest_schema_has_what_is_required(tmp_path):
     ],
 )
 def test_a_malformed_row_is_listed_with_its_place(tmp_path, changes, why):
-    rows = [row("m0"), row(**{"memory_id": "bad"}, **{}) | changes, row("m2")]
+    rows = [row("m0"), row(memory_id="bad") | changes, row("m2")]
     dataset, report = taken(database(tmp_path / "a.db", rows), tmp_path)
     assert [memory.id for memory in dataset.memories] == ["m0", "m2"]
     assert report.counts["memories"] == (3, 2)
@@ -134,7 +136,7 @@ def test_text_that_is_not_utf8_is_listed(tmp_path, column):
     path = database(tmp_path / "a.db", [row("m1"), row("m2")])
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(
-            f"UPDATE memories SET {column} = CAST(x'61eda08062' AS TEXT) WHERE id = 'm2'"  # noqa: S608
+            f"UPDATE memories SET {column} = CAST(x'61eda08062' AS TEXT) WHERE id = 'm2'"
         )
         connection.commit()
     dataset, report = taken(path, tmp_path)
@@ -402,7 +404,7 @@ def test_vectors_left_out_when_asked(tmp_path):
         ("UPDATE vec_memories_rowids SET chunk_offset = 10000000000", "vectors are damaged"),
         ("UPDATE vec_memories_rowids SET chunk_id = 'x'", "vectors are damaged"),
         (
-            f"UPDATE vec_memories_vector_chunks00 SET vectors = x'{np.full(32, np.nan, '<f4').tobytes().hex()}'",
+            f"UPDATE vec_memories_vector_chunks00 SET vectors = x'{NOT_NUMBERS}'",
             "vectors are damaged",
         ),
         ("DROP TABLE vec_memories_chunks", "unknown layout"),
@@ -481,7 +483,7 @@ ODD = st.one_of(
 @given(
     changes=st.lists(
         st.dictionaries(
-            st.sampled_from(sorted(row("x").keys() | {"occurred_at", "proof_count", "source_ids", "confidence"})),
+            st.sampled_from(COLUMNS),
             ODD, max_size=4,
         ),
         min_size=1, max_size=4,
