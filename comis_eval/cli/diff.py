@@ -23,7 +23,9 @@ from comis_eval.cli.terminal import (
 )
 from comis_eval.config import Config, config_hash
 from comis_eval.config_file import describe
+from comis_eval.datasets.contents import QUERIES
 from comis_eval.difference import Difference, QueryDifference, difference
+from comis_eval.errors import DatasetError
 from comis_eval.evaluation import ranked
 from comis_eval.text import printable
 
@@ -61,6 +63,11 @@ def command(
     asked = options.Options(**given)
     configs = [asked.configuration(path) for path in (first, second)]
     chosen = asked.dataset(dataset)
+    if not chosen.queries:
+        raise DatasetError(
+            f"{chosen.name}: {QUERIES} is empty; write one query a line into it, "
+            'such as {"id": "q1", "text": "...", "now": MILLISECONDS}'
+        )
     with progress() as tell:
         retriever = asked.retriever(chosen, tell)
         # One retriever for both: what they share is indexed and embedded once.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -32,7 +32,6 @@ from comis_eval.types import Filters, Query, Tenancy, Turn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_MS = 2**53 - 1
-_Value = TypeVar("_Value")
 
 
 class Moment(click.ParamType[int]):
@@ -262,7 +261,7 @@ def _posed(
         id="asked",
         text=text,
         turns=tuple(Turn("user", turn) for turn in turns),
-        now=_most_common(query.now for query in dataset.queries) if now is None else now,
+        now=dataset.usual_now if now is None else now,
         tenancy=_asker(dataset, tenant, agent),
         filters=filters,
     )
@@ -275,7 +274,7 @@ def _asker(dataset: Dataset, tenant: str | None, agent: str | None) -> Tenancy:
     for tenancies in (asking, owning):
         fitting = [t for t in tenancies if tenant in (None, t[0]) and agent in (None, t[1])]
         if fitting:
-            return _most_common(fitting)
+            return Counter(fitting).most_common(1)[0][0]
     known = ", ".join(f"{t}/{a}" for t, a in dict.fromkeys(owning))
     named = ", ".join(
         f"{option} {value}"
@@ -286,10 +285,6 @@ def _asker(dataset: Dataset, tenant: str | None, agent: str | None) -> Tenancy:
         f"{printable(named)}: nothing in {dataset.name} is theirs; tenants and agents there: "
         f"{printable(known, limit=200)}"
     )
-
-
-def _most_common(values: Iterable[_Value]) -> _Value:
-    return Counter(values).most_common(1)[0][0]
 
 
 def _grades(dataset: Dataset, query: Query) -> dict[str, int]:

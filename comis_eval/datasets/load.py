@@ -108,6 +108,7 @@ def _build(folder: Path, contents: Contents, header: Header) -> Dataset:
         usefulness=dict(contents.usefulness.records),
         embeddings=hash_embeddings(folder),
         folder=folder,
+        labelled=header.labelled,
     )
 
 

@@ -71,13 +71,12 @@ def write_dataset(dataset: Dataset, folder: str | Path) -> Path:
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """Give an empty folder beside ``target`` that takes its place when the block ends well.
+    """Give a new folder beside ``target`` that takes its place when the block ends well.
 
     Raises:
-        DatasetError: If the target holds something.
+        DatasetError: If ``target`` is there and holds something.
     """
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise DatasetError(f"{target} exists and is not empty; choose another or remove it first")
+    check_free(target)
     part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
     part.mkdir(parents=True)
     try:
@@ -89,11 +88,18 @@ def new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+def check_free(target: Path) -> None:
+    """Refuse a folder that holds something, or a file of that name."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DatasetError(f"{target} exists and is not empty; choose another or remove it first")
+
+
 def _write_files(dataset: Dataset, folder: Path) -> None:
-    write_header(dataset, folder / HEADER)
+    write_header(header_of(dataset), folder / HEADER)
     write_objects(folder / MEMORIES, map(records.memory_row, dataset.memories))
     write_objects(folder / QUERIES, map(records.query_row, dataset.queries))
-    _write_judgments(dataset, folder / QRELS)
+    if dataset.labelled:
+        _write_judgments(dataset, folder / QRELS)
     if dataset.attacks:
         write_objects(folder / ATTACKS, map(records.attack_row, dataset.attacks))
     if dataset.links:
@@ -120,8 +126,8 @@ def _check_same(dataset: Dataset, written: Path, target: Path) -> None:
         )
 
 
-def write_header(dataset: Dataset, path: Path) -> None:
-    """Write dataset.yaml."""
+def header_of(dataset: Dataset) -> dict[str, Any]:
+    """Return what dataset.yaml says of a dataset, defaults left out."""
     about = {
         "version": dataset.version,
         "licence": dataset.licence,
@@ -140,6 +146,13 @@ def write_header(dataset: Dataset, path: Path) -> None:
         }
     if dataset.splits:
         header["splits"] = {split: list(groups) for split, groups in dataset.splits.items()}
+    if not dataset.labelled:
+        header["labelled"] = False
+    return header
+
+
+def write_header(header: dict[str, Any], path: Path) -> None:
+    """Write dataset.yaml so that every text reads back as text."""
     text = yaml.dump(header, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
     path.write_text(text, encoding="utf-8", newline="\n")
 

@@ -144,6 +144,7 @@ def evaluate(
     objective = objective_of(config)
     asked = [parse(name) for name in dict.fromkeys(metrics)]
     asked += [m for m in judged_beside(asked, k0=objective.k0) if m not in asked]
+    dataset.check_labelled()
     chosen = dataset.select(split, seed=seed)
     retriever = retriever or Retriever(dataset, progress=progress)
     judge = Judge(chosen)

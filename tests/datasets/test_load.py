@@ -15,6 +15,7 @@ from comis_eval.datasets import (
     Usefulness,
     load_dataset,
     validate,
+    write_dataset,
 )
 from comis_eval.datasets.lines import MAX_LINE_BYTES
 from comis_eval.errors import DatasetError
@@ -571,3 +572,31 @@ def test_subset_keeps_the_order_asked_for_and_the_attacks_on_it(tmp_path):
     assert [a.query_id for a in dataset.subset([1]).attacks] == ["q2"]
     assert dataset.row_of["m3"] == 2
     assert dataset.position_of["q2"] == 1
+
+
+UNLABELLED = HEADER + "labelled: false\n"
+
+
+def test_a_dataset_without_labels_needs_neither_judgments_nor_queries(tmp_path):
+    folder = tiny(tmp_path / "tiny", dataset_yaml=UNLABELLED, queries_jsonl="", qrels_tsv=None)
+    dataset = load_dataset(folder)
+    assert not dataset.labelled
+    newest = max(memory.created_at for memory in dataset.memories)
+    assert dataset.query("x").now == newest
+    with pytest.raises(DatasetError, match="nobody judged it"):
+        dataset.check_labelled()
+    copy = write_dataset(dataset, tmp_path / "copy")
+    assert load_dataset(copy).fingerprint == dataset.fingerprint
+
+
+def test_a_dataset_without_labels_has_another_fingerprint(tmp_path):
+    plain = {"queries_jsonl": query(), "qrels_tsv": None}
+    judged = load_dataset(tiny(tmp_path / "judged"))
+    not_judged = load_dataset(tiny(tmp_path / "not", dataset_yaml=UNLABELLED, **plain))
+    assert judged.fingerprint != not_judged.fingerprint
+
+
+def test_judgments_of_a_dataset_that_says_it_has_none_are_a_fault(tmp_path):
+    report = validate(tiny(tmp_path / "tiny", dataset_yaml=UNLABELLED))
+    assert [fault.file for fault in report.faults] == ["qrels.tsv"]
+    assert "says labelled: false; remove one of them" in report.faults[0].message

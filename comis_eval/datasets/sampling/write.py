@@ -13,7 +13,7 @@ from comis_eval.datasets.dataset import Dataset
 from comis_eval.datasets.header import FILE as HEADER
 from comis_eval.datasets.judgments import Judgments
 from comis_eval.datasets.sampling.sample import Sample, Stratum
-from comis_eval.datasets.write import new_folder, write_header, write_objects
+from comis_eval.datasets.write import header_of, new_folder, write_header, write_objects
 from comis_eval.text import markdown
 
 CARD, WEIGHTS = "README.md", "sample.json"
@@ -44,7 +44,7 @@ def write_sample(sample: Sample, folder: Path, *, name: str) -> Path:
         judgments=Judgments.of((), n_queries=len(queries)),
     )
     with new_folder(folder) as part:
-        write_header(about, part / HEADER)
+        write_header(header_of(about), part / HEADER)
         write_objects(part / QUERIES, map(records.query_row, queries))
         (part / CARD).write_text(_card(sample, name), encoding="utf-8", newline="\n")
         weights = json.dumps(_weights(sample), indent=1)
