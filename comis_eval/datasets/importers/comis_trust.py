@@ -8,7 +8,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from comis_eval.datasets.faults import shown
-from comis_eval.datasets.importers.comis_rows import Plan
+from comis_eval.datasets.importers.comis_plan import Plan
 
 _RANK = "CASE {0} WHEN 'system' THEN 2 WHEN 'learned' THEN 1 ELSE 0 END"
 """A level that is none of the three vouches for nothing."""

@@ -105,6 +105,7 @@ def test_the_oldest_schema_has_what_is_required(tmp_path):
         ({"trust_level": "SYSTEM"}, "trustLevel is 'SYSTEM'"),
         ({"trust_level": None}, "trustLevel is missing"),
         ({"memory_type": "dream"}, "memoryType is 'dream'"),
+        ({"memory_type": ""}, "memoryType is ''"),
         ({"id": "a b"}, "holds no white space"),
         ({"id": None}, "id is missing"),
         ({"id": ""}, "id is empty"),
