@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -128,8 +129,12 @@ def write_memories(source: Path, folder: Path, options: ComisOptions) -> Memorie
         tables = _prepare(copy, source)
         connection = stack.enter_context(closing(foreign.connect(copy)))
         plan = _plan(connection, tables, copy, source, options)
+        with ThreadPoolExecutor(1) as pool:  # both wait for SQLite most of the time
+            reading = pool.submit(LinkReader, plan)
+            plan = replace(plan, **examine_sources(connection, plan)._asdict())
+        links = reading.result()
         bad = BadRecords(source, options.max_bad)
-        taken = _take(connection, plan, bad, folder / MEMORIES, options)
+        taken = _take(connection, plan, links, bad, folder / MEMORIES, options)
         counts = {"memories": Count(taken.found, taken.kept)}
         notes = list(_asides(taken, options))
         dropped = taken.dropped
@@ -202,7 +207,7 @@ def _plan(
         for column in COLUMNS
         if column.name in table.columns
     )
-    plan = Plan(
+    return Plan(
         copy=copy,
         table=name,
         rowid=str(rowid),
@@ -212,7 +217,6 @@ def _plan(
         agent=options.agent,
         redactor=options.redactor,
     )
-    return replace(plan, **examine_sources(connection, plan)._asdict())
 
 
 def _entities(tables: Mapping[str, foreign.Table]) -> Entities | None:
@@ -229,12 +233,12 @@ def _entities(tables: Mapping[str, foreign.Table]) -> Entities | None:
 def _take(
     connection: sqlite3.Connection,
     plan: Plan,
+    links: LinkReader,
     bad: BadRecords,
     path: Path,
     options: ComisOptions,
 ) -> Taken:
     """Write the lines; once more when a memory turned out malformed that others derive from."""
-    links = LinkReader(connection, plan)
     taken = _write(connection, plan, links, bad, path, options)
     if not taken.bad:
         return taken

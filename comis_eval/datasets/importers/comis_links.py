@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from comis_eval.datasets.importers.comis_plan import Plan
+from comis_eval.datasets.importers.foreign import connect
 
 MAX_HELD = 2_000_000
 """Links that are held in memory at once; of more only those of one block are."""
 
-_GARBLED = b"\0"
-"""Stands for the name of an entity that is not UTF-8; no JSON text is like it."""
+_OPEN, _CLOSE = b',"entities":[', b"]}\n"
+_GARBLED = b""
+"""Stands for the end of a line with an entity whose name is not UTF-8."""
+_PAIR = "l.memory_id, CASE WHEN +l.entity_id < x'' THEN l.entity_id END"
+"""A blob comes after all else; it would equal a text of the same bytes."""
 
 
 @dataclass
@@ -25,61 +30,59 @@ class Links:
     """The entities of some memories, by the memory's id in UTF-8.
 
     Attributes:
-        names: Their names as the inside of a JSON list.
+        ends: How the memory's line ends: its entities, and what closes the object.
         gone: How many links name an entity that is not there or has no usable name.
         garbled: Memories with an entity whose name is not UTF-8.
     """
 
-    names: dict[bytes, bytes] = field(default_factory=dict)
+    ends: dict[bytes, bytes] = field(default_factory=dict)
     gone: dict[bytes, int] = field(default_factory=dict)
     garbled: set[bytes] = field(default_factory=set)
 
-    def add(self, links: Iterable[tuple[bytes, bytes | None]], known: _Names) -> None:
+    def add(self, links: Iterable[tuple[bytes, object]], known: Mapping[object, bytes]) -> None:
         """Add links of (memory id, entity id)."""
-        names = self.names
+        ends = self.ends
         for memory_id, entity_id in links:
-            name = known.get(entity_id)
-            if name is None:
+            end = known.get(entity_id)
+            if end:
+                if memory_id in ends:
+                    end = ends[memory_id][: -len(_CLOSE)] + b"," + end[len(_OPEN) :]
+                ends[memory_id] = end
+            elif end is None:
                 self.gone[memory_id] = self.gone.get(memory_id, 0) + 1
-            elif name is _GARBLED:
-                self.garbled.add(memory_id)
-            elif memory_id in names:
-                names[memory_id] += b"," + name
             else:
-                names[memory_id] = name
+                self.garbled.add(memory_id)
 
-
-_Names = dict[bytes | None, bytes]
+    def names(self, memory_id: bytes) -> list[str]:
+        """Return the entities of a memory."""
+        end = self.ends.get(memory_id)
+        if end is None:
+            return []
+        return list(json.loads(end[len(_OPEN) - 1 : -len(_CLOSE) + 1]))
 
 
 class LinkReader:
     """Gives the links of a block: out of all of them, or read for it when they are too many."""
 
-    def __init__(self, connection: sqlite3.Connection, plan: Plan) -> None:
-        self._names: _Names = {}
+    def __init__(self, plan: Plan) -> None:
         self._all: Links | None = Links()
+        self._known: Mapping[object, bytes] = {}
+        self._sql = ""
         if plan.entities is None:
             return
         links, entities = plan.entities
-        self._names = _names(connection, entities)
-        # A blob comes after all else, and equals no text of the same bytes.
-        pair = (
-            "CAST(l.memory_id AS BLOB), "
-            "CASE WHEN +l.entity_id < x'' THEN CAST(l.entity_id AS BLOB) END"
-        )
-        (total,) = connection.execute(f"SELECT count(*) FROM {links}").fetchone()  # noqa: S608  (a quoted name)
-        if total <= MAX_HELD:
-            self._all.add(
-                connection.execute(
-                    f"SELECT {pair} FROM {links} l WHERE +l.memory_id < x''"  # noqa: S608  (a quoted name)
-                ),
-                self._names,
-            )
-            self._names = {}
-            return
+        with closing(connect(plan.copy)) as connection:
+            connection.text_factory = bytes
+            self._known = _known(connection, entities)
+            (total,) = connection.execute(f"SELECT count(*) FROM {links}").fetchone()  # noqa: S608  (a quoted name)
+            if total <= MAX_HELD:
+                every = f"SELECT {_PAIR} FROM {links} l WHERE +l.memory_id < x''"  # noqa: S608  (a quoted name)
+                self._all.add(connection.execute(every), self._known)
+                self._known = {}
+                return
         self._all = None
         self._sql = (
-            f"SELECT {pair} FROM {plan.table} m NOT INDEXED CROSS JOIN {links} l "  # noqa: S608  (quoted names)
+            f"SELECT {_PAIR} FROM {plan.table} m NOT INDEXED CROSS JOIN {links} l "  # noqa: S608  (quoted names)
             f"ON l.memory_id = m.id WHERE m.{plan.rowid} BETWEEN ? AND ?"
         )
 
@@ -88,16 +91,18 @@ class LinkReader:
         if self._all is not None:
             return self._all
         some = Links()
-        some.add(connection.execute(self._sql, (low, high)), self._names)
+        factory, connection.text_factory = connection.text_factory, bytes
+        some.add(connection.execute(self._sql, (low, high)), self._known)
+        connection.text_factory = factory
         return some
 
 
-def _names(connection: sqlite3.Connection, entities: str) -> _Names:
-    """Read the usable names as JSON, by the entity's id."""
-    known: _Names = {}
+def _known(connection: sqlite3.Connection, entities: str) -> dict[object, bytes]:
+    """Read how a line ends that has this entity alone, by the entity's id."""
+    known: dict[object, bytes] = {}
     for entity_id, name in connection.execute(
-        "SELECT CAST(id AS BLOB), CAST(canonical_name AS BLOB) "  # noqa: S608  (a quoted name)
-        f"FROM {entities} WHERE +id < x'' AND typeof(canonical_name) = 'text'"
+        f"SELECT id, canonical_name FROM {entities} "  # noqa: S608  (a quoted name)
+        "WHERE +id < x'' AND typeof(canonical_name) = 'text'"
     ):
         try:
             text = name.decode()
@@ -105,5 +110,5 @@ def _names(connection: sqlite3.Connection, entities: str) -> _Names:
             known[entity_id] = _GARBLED
             continue
         if text.strip():
-            known[entity_id] = json.dumps(text, ensure_ascii=False).encode()
+            known[entity_id] = _OPEN + json.dumps(text, ensure_ascii=False).encode() + _CLOSE
     return known

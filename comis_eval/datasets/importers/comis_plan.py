@@ -78,7 +78,7 @@ COLUMNS = (
         " AND CAST(CAST({0} AS TEXT) AS REAL) = {0}))",
         sparse=True,
     ),
-    Column("tags", "tags", f"({_NO_LIST} OR ({_LIST}))"),
+    Column("tags", "tags", "({0} IS NULL OR +{0} < x'')"),
     Column(
         "source_ids",
         "sourceIds",
@@ -163,8 +163,9 @@ def block_sql(plan: Plan, doubtful: Sequence[int], *, quick: bool) -> str:
 
     It tells how many there are, and of those asked for: how many, the newest ``created_at``,
     their words, tags and sources, and their lines, one a line. The line of a row that needs a
-    second look is its number. The quick form leaves the words to whoever reads them, and its
-    newest may be no whole number.
+    second look is its number; tags are told apart from the lines, for whoever reads them to
+    check and to add. The quick form leaves the words to be checked too, and its newest may be no
+    whole number.
     """
     created = str(plan.name_of("created_at"))
     newest = created if quick else f"iif(typeof({created}) = 'integer', {created}, NULL)"
@@ -174,10 +175,8 @@ def block_sql(plan: Plan, doubtful: Sequence[int], *, quick: bool) -> str:
         "count(*)" if plan.everybody else f"coalesce(sum({plan.selected}), 0)",
         f"max({plan.asked(newest)})",
         _joined(plan.asked(words), "' '"),
-        _joined(plan.asked(tags)) if tags else "NULL",
-        _joined(plan.asked(f"CASE WHEN {sources} <> '[]' THEN {sources} END"))
-        if sources
-        else "NULL",
+        _joined(plan.asked(f"coalesce({tags}, '')")) if tags else "NULL",
+        _joined(plan.asked(f"iif({sources} <> '[]', {sources}, NULL)")) if sources else "NULL",
         _joined(plan.asked(_line_sql(plan, doubtful, quick=quick))),
     ]
     return (
@@ -220,9 +219,9 @@ def _object_sql(columns: Sequence[tuple[Column, str]]) -> str:
         outer, _, inner = column.key.partition(".")
         if inner:
             source.append(f"'{inner}', CASE WHEN {sql} <> '' THEN {sql} END")
-        elif column.name in LISTS:
+        elif column.name == "source_ids":
             pairs.append(f"'{outer}', CASE WHEN {sql} NOT IN ('[]', '') THEN json({sql}) END")
-        else:
+        elif column.name != "tags":
             pairs.append(f"'{outer}', {sql}")
     if source:
         pairs.append(f"'source', json_object({', '.join(source)})")

@@ -16,7 +16,7 @@ import json
 import re
 import sqlite3
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
@@ -41,6 +41,8 @@ BLOCK = 1000
 
 _SOURCES = re.compile(rb'(?:\["[!#-\[\]-~]+"(?:, ?"[!#-\[\]-~]+")*\])?')
 """A list of plain ids as JSON; any other form of it is examined."""
+_END = b"}\n"
+"""How a line ends that has no entities."""
 _CACHE_KIB = 16_384
 """Each page is read once, so there is little to keep."""
 
@@ -104,7 +106,7 @@ class Reader:
         self._row_sql = row_sql(plan)
         self._quick_sql = block_sql(plan, (), quick=True)
         self._words_a_row = sum(plan.name_of(word) is not None for word in WORDS)
-        self._known_tags: dict[bytes, bool] = {b"": True}
+        self._tags: dict[bytes, bytes | None] = {}
 
     def close(self) -> None:
         """Close the connection."""
@@ -113,26 +115,47 @@ class Reader:
     def read(self, low: int, high: int) -> Part:
         """Read the rows numbered low to high, both included."""
         links = self._links.read(self._connection, low, high)
-        if self.plan.redactor is not None:
-            return self._read_singly(low, high, links)
+        part = None
+        if self.plan.redactor is None:
+            part = self._read_at_once(low, high, links)
+        return part or self._read_singly(low, high, links)
+
+    def _read_at_once(self, low: int, high: int, links: Links) -> Part | None:
+        """Read a block by one query; None when its rows must be looked at one by one."""
         block = self._query(low, high, quick=True)
-        if block is not None and block.selected == 0:
-            return Part(block.found)
         ids = self._ids(block) if block is not None else None
+        if block is not None and not block.selected:
+            return Part(block.found)
         if ids is None:
             block = self._query(low, high, quick=False)
             # A control character may stand where SQL's comparisons end.
             if block is not None and b"\\u00" in (block.lines or b""):
-                block = None
-        if block is None or not self._clean(block):
-            return self._read_singly(low, high, links)
-        return self._join(block, ids, links) or self._read_singly(low, high, links)
+                return None
+        if block is None:
+            return None
+        tags = self._read_tags(block)
+        if tags is not None and None in tags:
+            numbers = self._numbers(low, high)
+            odd = [number for number, tag in zip(numbers, tags, strict=True) if tag is None]
+            block = self._query(low, high, quick=ids is not None, also=odd)
+        if block is None or tags is None or not _clean(block):
+            return None
+        return self._join(block, ids, [tag or b"" for tag in tags], links)
 
-    def _query(self, low: int, high: int, *, quick: bool) -> _Block | None:
-        """Ask for a block; None when a value, or the block, is nothing to make JSON of."""
+    def _query(
+        self, low: int, high: int, *, quick: bool, also: Sequence[int] = ()
+    ) -> _Block | None:
+        """Ask for a block; None when a value, or the block, is nothing to make JSON of.
+
+        Args:
+            low: First row number.
+            high: Last row number.
+            quick: Whether the words are checked by the caller.
+            also: Numbers of rows that need a second look, besides the plan's.
+        """
         plan = self.plan
         first, last = bisect_left(plan.doubtful, low), bisect_right(plan.doubtful, high)
-        doubtful = plan.doubtful[first:last]
+        doubtful = (*plan.doubtful[first:last], *also)
         sql = self._quick_sql
         if doubtful or not quick:
             sql = block_sql(plan, doubtful, quick=quick)
@@ -156,30 +179,44 @@ class Reader:
             return None
         return listed[:: self._words_a_row] if type(block.newest) is int else None
 
-    def _clean(self, block: _Block) -> bool:
-        """Whether what SQL took for clean is."""
-        try:
-            (block.lines or b"").decode()
-        except UnicodeDecodeError:
-            return False
-        if block.sources and not all(map(_SOURCES.fullmatch, block.sources.split(b"\n"))):
-            return False
-        return block.tags is None or all(map(self._clean_tags, set(block.tags.split(b"\n"))))
+    def _read_tags(self, block: _Block) -> list[bytes | None] | None:
+        """Return what each row's line says of its tags, None where they need a second look.
 
-    def _clean_tags(self, tags: bytes) -> bool:
-        known = self._known_tags.get(tags)
-        if known is None:
-            if len(self._known_tags) > 100_000:
-                self._known_tags.clear()
-            known = self._known_tags[tags] = _tags_read(tags)
-        return known
+        Returns:
+            One a row; None when some row's tags are not one line.
+        """
+        if self.plan.name_of("tags") is None:
+            return [b""] * block.selected
+        listed = (block.tags or b"").split(b"\n")
+        if len(listed) != block.selected:
+            return None
+        known = self._tags
+        for tags in {*listed}.difference(known):
+            if len(known) > 100_000:
+                known.clear()
+                return self._read_tags(block)
+            known[tags] = _tags_said(tags)
+        return [known[tags] for tags in listed]
 
-    def _join(self, block: _Block, ids: list[bytes] | None, links: Links) -> Part | None:
+    def _numbers(self, low: int, high: int) -> list[int]:
+        """Return the numbers of a block's rows that are asked for."""
+        plan = self.plan
+        rows = self._connection.execute(
+            f"SELECT {plan.rowid} FROM {plan.table} m NOT INDEXED "  # noqa: S608  (names of a checked schema, quoted)
+            f"WHERE {plan.rowid} BETWEEN ?3 AND ?4 AND {plan.selected} ORDER BY {plan.rowid}",
+            (*plan.who, low, high),
+        )
+        return [row for (row,) in rows]
+
+    def _join(
+        self, block: _Block, ids: list[bytes] | None, tags: list[bytes], links: Links
+    ) -> Part | None:
         """Put entities and examined rows into a block's lines.
 
         Args:
             block: The block.
             ids: Of all its rows; None: to be read from the lines.
+            tags: Of all its rows, as a line says them.
             links: The entities.
 
         Returns:
@@ -188,12 +225,12 @@ class Reader:
         text = block.lines or b""
         heads = text[:-1].split(b"}\n")
         if ids is None or len(heads) != len(ids) or not text.endswith(b"}"):
-            part = self._join_some(text, links)
+            part = self._join_some(text, tags, links)
         else:
             if not links.garbled.isdisjoint(ids):
                 return None
-            tails = _tails(ids, links)
-            lines = b"".join(chain.from_iterable(zip(heads, tails, strict=True)))
+            ends = map(links.ends.get, ids, repeat(_END))
+            lines = b"".join(chain.from_iterable(zip(heads, tags, ends, strict=True)))
             gone = sum(map(links.gone.get, ids, repeat(0))) if links.gone else 0
             part = Part(kept=len(heads), lines=lines, gone=gone)
         if part is None or _too_long(part.lines):
@@ -201,17 +238,17 @@ class Reader:
         newest = block.newest if isinstance(block.newest, int) else 0
         return part._replace(found=block.found, selected=block.selected, newest=newest)
 
-    def _join_some(self, text: bytes, links: Links) -> Part | None:
+    def _join_some(self, text: bytes, tags: list[bytes], links: Links) -> Part | None:
         """The same where some rows are to be examined, or the ids are not known."""
         ready: list[bytes] = []
         bad: list[Bad] = []
         gone = orphaned = kept = 0
-        for line in text.split(b"\n"):
+        for line, said in zip(text.split(b"\n"), tags, strict=True):
             if line[:1] == b"{":
                 memory_id = json.loads(line)["id"].encode()
                 if memory_id in links.garbled:
                     return None
-                ready += (line[:-1], *_tails([memory_id], links))
+                ready += (line[:-1], said, links.ends.get(memory_id, _END))
                 kept, gone = kept + 1, gone + links.gone.get(memory_id, 0)
                 continue
             row = self._examine(int(line), links)
@@ -271,8 +308,8 @@ class Reader:
         key = memory_id.encode() if memory_id is not None else b""
         if key in links.garbled:
             wrong.append("its entities hold text that is not UTF-8")
-        elif key in links.names:
-            memory["entities"] = json.loads(b"[" + links.names[key] + b"]")
+        elif key in links.ends:
+            memory["entities"] = links.names(key)
         wrong += read_fields(memory, MEMORY)[1] if not wrong else []
         sources = memory.pop("sourceIds", [])
         if not wrong and memory_id in sources:
@@ -346,20 +383,26 @@ def _listed(name: str, value: object, wrong: list[str]) -> object:
         return []
 
 
-def _tags_read(tags: bytes) -> bool:
+def _tags_said(tags: bytes) -> bytes | None:
+    """Return what a line says of tags; None when they are not plain."""
     try:
-        value = decode_json(tags.decode())
+        value = decode_json(tags.decode()) if tags else []
     except (UnicodeDecodeError, UnreadableError):
-        return False
-    return isinstance(value, list) and all(isinstance(tag, str) and tag.strip() for tag in value)
+        return None
+    if not isinstance(value, list) or not all(isinstance(t, str) and t.strip() for t in value):
+        return None
+    return b',"tags":' + json.dumps(value, ensure_ascii=False).encode() if value else b""
 
 
-def _tails(ids: Iterable[bytes], links: Links) -> list[bytes]:
-    """Return the end of each memory's line: its entities, and what closes the object."""
-    return [
-        b',"entities":[' + names + b"]}\n" if names else b"}\n"
-        for names in map(links.names.get, ids)
-    ]
+def _clean(block: _Block) -> bool:
+    """Whether texts are UTF-8 and sources plain."""
+    lines = block.lines or b""
+    if not lines.isascii():
+        try:
+            lines.decode()
+        except UnicodeDecodeError:
+            return False
+    return not block.sources or all(map(_SOURCES.fullmatch, block.sources.split(b"\n")))
 
 
 def _too_long(lines: bytes) -> bool:
