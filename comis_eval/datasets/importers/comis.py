@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from typing import NamedTuple
 from comis_eval.datasets.contents import MEMORIES, QUERIES, USEFULNESS
 from comis_eval.datasets.faults import shown
 from comis_eval.datasets.header import FILE as HEADER
-from comis_eval.datasets.importers import foreign
+from comis_eval.datasets.importers import comis_lines, foreign
 from comis_eval.datasets.importers.base import (
     MAX_BAD,
     BadRecords,
@@ -40,7 +39,7 @@ from comis_eval.datasets.importers.base import (
 from comis_eval.datasets.importers.comis_lines import Taken, write_lines
 from comis_eval.datasets.importers.comis_links import LinkReader
 from comis_eval.datasets.importers.comis_plan import COLUMNS, MAX_WHOLE, Entities, Plan
-from comis_eval.datasets.importers.comis_trust import examine_sources
+from comis_eval.datasets.importers.comis_trust import Sources, examine_sources
 from comis_eval.datasets.importers.comis_usefulness import read_usefulness, write_usefulness
 from comis_eval.datasets.importers.comis_vectors import write_vectors
 from comis_eval.datasets.importers.redact import Redactor
@@ -129,10 +128,8 @@ def write_memories(source: Path, folder: Path, options: ComisOptions) -> Memorie
         tables = _prepare(copy, source)
         connection = stack.enter_context(closing(foreign.connect(copy)))
         plan = _plan(connection, tables, copy, source, options)
-        with ThreadPoolExecutor(1) as pool:  # both wait for SQLite most of the time
-            reading = pool.submit(LinkReader, plan)
-            plan = replace(plan, **examine_sources(connection, plan)._asdict())
-        links = reading.result()
+        known, links = _know(connection, plan, options.workers)
+        plan = replace(plan, **known._asdict())
         bad = BadRecords(source, options.max_bad)
         taken = _take(connection, plan, links, bad, folder / MEMORIES, options)
         counts = {"memories": Count(taken.found, taken.kept)}
@@ -228,6 +225,22 @@ def _entities(tables: Mapping[str, foreign.Table]) -> Entities | None:
     if not {"id", "canonical_name"} <= set(entities.columns):
         return None
     return Entities(foreign.quoted(links.name), foreign.quoted(entities.name))
+
+
+def _know(connection: sqlite3.Connection, plan: Plan, workers: int) -> tuple[Sources, LinkReader]:
+    """Examine the sources and read the links, at the same time where both take long."""
+    (total,) = connection.execute(f"SELECT count(*) FROM {plan.table}").fetchone()  # noqa: S608  (a quoted name)
+    if workers < 2 or total < comis_lines.WORKERS_FROM:
+        return examine_sources(connection, plan), LinkReader(plan)
+    with comis_lines.processes(1) as pool:
+        examining = pool.submit(_examine, plan)
+        links = LinkReader(plan)
+        return examining.result(), links
+
+
+def _examine(plan: Plan) -> Sources:
+    with closing(foreign.connect(plan.copy)) as connection:
+        return examine_sources(connection, plan)
 
 
 def _take(

@@ -11,12 +11,12 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from comis_eval.datasets.importers.base import Tell
 from comis_eval.datasets.importers.comis_links import LinkReader
@@ -90,16 +90,11 @@ def write_lines(
         others = [path.with_name(f".{path.name}.{number}") for number in range(1, len(runs))]
         futures = []
         if others:
-            pool = stack.enter_context(_pool(job, len(others)))
+            pool = stack.enter_context(processes(len(others), job))
             futures = [pool.submit(_work, *work) for work in zip(runs[1:], others, strict=True)]
         taken = _run(job, runs[0], file, tell)
         for future, other in zip(futures, others, strict=True):
-            try:
-                taken = _sum(taken, future.result())
-            except BrokenProcessPool as error:
-                raise DatasetError(
-                    "a process that read rows was ended from outside; was memory short?"
-                ) from error
+            taken = _sum(taken, future.result())
             with other.open("rb", buffering=0) as lines:
                 shutil.copyfileobj(lines, file, _CHUNK)
             other.unlink()
@@ -149,19 +144,34 @@ def _sum(one: Taken, two: Taken) -> Taken:
     return one._replace(**added, newest=max(one.newest, two.newest))
 
 
-_here: list[_Job] = []
+@contextmanager
+def processes(workers: int, *given: object) -> Iterator[Executor]:
+    """Start processes, which find what is given in ``GIVEN``.
 
+    A fork of this process has all it needs at once, but other threads forbid it.
 
-def _pool(job: _Job, workers: int) -> ProcessPoolExecutor:
-    """Start processes; a fork of this one has all it needs, but other threads forbid it."""
+    Raises:
+        DatasetError: If one of them was ended from outside.
+    """
     alone = sys.platform == "linux" and threading.active_count() == 1
     context = get_context("fork" if alone else "spawn")
-    return ProcessPoolExecutor(workers, context, initializer=_here.append, initargs=(job,))
+    pool = ProcessPoolExecutor(workers, context, initializer=GIVEN.extend, initargs=(given,))
+    try:
+        with pool:
+            yield pool
+    except BrokenProcessPool as error:
+        raise DatasetError(
+            "a process that read rows was ended from outside; was memory short?"
+        ) from error
+
+
+GIVEN: list[Any] = []
+"""In a process started by :func:`processes`: what it was given."""
 
 
 def _work(blocks: Sequence[Block], path: Path) -> Taken:
     with path.open("wb", buffering=0) as file:
-        return _run(_here[0], blocks, file)
+        return _run(GIVEN[0], blocks, file)
 
 
 def _runs(blocks: Sequence[Block], workers: int) -> list[Sequence[Block]]:
