@@ -155,7 +155,7 @@ def processes(workers: int, *given: object) -> Iterator[Executor]:
     """
     alone = sys.platform == "linux" and threading.active_count() == 1
     context = get_context("fork" if alone else "spawn")
-    pool = ProcessPoolExecutor(workers, context, initializer=GIVEN.extend, initargs=(given,))
+    pool = ProcessPoolExecutor(workers, context, initializer=_receive, initargs=given)
     try:
         with pool:
             yield pool
@@ -167,6 +167,10 @@ def processes(workers: int, *given: object) -> Iterator[Executor]:
 
 GIVEN: list[Any] = []
 """In a process started by :func:`processes`: what it was given."""
+
+
+def _receive(*given: object) -> None:
+    GIVEN.extend(given)
 
 
 def _work(blocks: Sequence[Block], path: Path) -> Taken:

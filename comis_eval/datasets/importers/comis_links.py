@@ -76,14 +76,18 @@ class LinkReader:
             self._known = _known(connection, entities)
             (total,) = connection.execute(f"SELECT count(*) FROM {links}").fetchone()  # noqa: S608  (a quoted name)
             if total <= MAX_HELD:
-                every = f"SELECT {_PAIR} FROM {links} l WHERE +l.memory_id < x''"  # noqa: S608  (a quoted name)
+                every = (
+                    f"SELECT {_PAIR} FROM {links} l WHERE +l.memory_id < x'' "  # noqa: S608  (a quoted name)
+                    "ORDER BY l.memory_id, l.entity_id"
+                )
                 self._all.add(connection.execute(every), self._known)
                 self._known = {}
                 return
         self._all = None
         self._sql = (
             f"SELECT {_PAIR} FROM {plan.table} m NOT INDEXED CROSS JOIN {links} l "  # noqa: S608  (quoted names)
-            f"ON l.memory_id = m.id WHERE m.{plan.rowid} BETWEEN ? AND ?"
+            f"ON l.memory_id = m.id WHERE m.{plan.rowid} BETWEEN ? AND ? "
+            f"ORDER BY m.{plan.rowid}, l.entity_id"
         )
 
     def read(self, connection: sqlite3.Connection, low: int, high: int) -> Links:

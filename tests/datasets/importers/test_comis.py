@@ -346,10 +346,11 @@ def test_the_source_is_unchanged_and_a_link_to_it_is_followed(tmp_path):
     assert (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns) == before
 
 
-def test_the_copy_is_one_moment_while_another_connection_writes(tmp_path):
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+def test_the_copy_is_one_moment_while_another_connection_writes(tmp_path, mode):
     path = database(tmp_path / "a.db", [row(f"m{i}", content="v0") for i in range(3000)])
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA journal_mode={mode}")
     stop = threading.Event()
 
     def write():
