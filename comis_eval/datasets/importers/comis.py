@@ -38,10 +38,9 @@ from comis_eval.datasets.importers.base import (
 )
 from comis_eval.datasets.importers.comis_lines import Taken, write_lines
 from comis_eval.datasets.importers.comis_links import LinkReader
-from comis_eval.datasets.importers.comis_plan import COLUMNS, MAX_WHOLE, Entities, Plan
+from comis_eval.datasets.importers.comis_plan import COLUMNS, MAX_WHOLE, VECTORS, Entities, Plan
 from comis_eval.datasets.importers.comis_trust import Sources, examine_sources
 from comis_eval.datasets.importers.comis_usefulness import read_usefulness, write_usefulness
-from comis_eval.datasets.importers.comis_vectors import write_vectors
 from comis_eval.datasets.importers.redact import Redactor
 from comis_eval.datasets.write import new_folder, write_header
 from comis_eval.errors import DatasetError
@@ -136,7 +135,10 @@ def write_memories(source: Path, folder: Path, options: ComisOptions) -> Memorie
         notes = list(_asides(taken, options))
         dropped = taken.dropped
         _write_usefulness(connection, tables, plan, dropped, folder, counts, notes, bad)
-        if options.embeddings:
+        if options.embeddings and foreign.kind_of(connection, VECTORS) is not None:
+            # Here, because it imports NumPy, which nothing else of an import needs.
+            from comis_eval.datasets.importers.comis_vectors import write_vectors
+
             vectors = write_vectors(connection, tables, plan, dropped, folder)
             if vectors is not None:
                 counts["embeddings"] = vectors.counted

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from comis_eval.datasets.importers.redact import Redactor
 
+VECTORS = "vec_memories"
+"""The table of the memories' vectors."""
 MAX_WHOLE = 2**53 - 1
 """Largest whole number that JSON holds everywhere."""
 

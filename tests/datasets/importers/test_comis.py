@@ -522,7 +522,9 @@ def test_whatever_stands_in_a_row_the_folder_is_valid_and_every_row_accounted_fo
     tmp_path_factory, changes
 ):
     folder = tmp_path_factory.mktemp("odd")
-    columns = NEW.replace("id TEXT PRIMARY KEY", "id").replace(" TEXT", "").replace(" INTEGER", "")
+    columns = NEW.replace("id TEXT PRIMARY KEY", "id")
+    for kind in (" TEXT", " INTEGER", " REAL"):
+        columns = columns.replace(kind, "")
     rows = [row("m0"), *(row(f"n{i}") | change for i, change in enumerate(changes))]
     rows = [
         {
