@@ -254,6 +254,7 @@ class CollectionWriter:
                 bad.add(record.where, f"id {shown(record.row['id'])} already stands at {first}")
             else:
                 known[record.row["id"]] = record
+        bad.check(found)  # here, so that it is told before the judgments of what is missing
         self.counts["queries"] = Count(found, 0)
         return list(known.values())
 
