@@ -26,8 +26,7 @@ from comis_eval.config_file import describe
 from comis_eval.datasets.contents import QUERIES
 from comis_eval.difference import Difference, QueryDifference, difference
 from comis_eval.errors import DatasetError
-from comis_eval.pipelines.memory_recall import MemoryRecall
-from comis_eval.pipelines.rank import rank
+from comis_eval.evaluation import ranked
 from comis_eval.text import printable
 
 _ID_CHARS = 32
@@ -72,10 +71,7 @@ def command(
     with progress() as tell:
         retriever = asked.retriever(chosen, tell)
         # One retriever for both: what they share is indexed and embedded once.
-        a, b = (
-            rank(MemoryRecall(retriever, config).candidates(chosen.queries), config)
-            for config in configs
-        )
+        a, b = (ranked(asked.pipeline, retriever, config, chosen.queries) for config in configs)
     found = difference(a, b)
     if as_json:
         print_json({"dataset": chosen.name, "configs": _configs(configs), **_document(found)})

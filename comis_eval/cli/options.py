@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from comis_eval.config import LANES, Config
 from comis_eval.config_file import load_config
 from comis_eval.datasets import SPLITS, Dataset, load_dataset
 from comis_eval.errors import ConfigError
-from comis_eval.evaluation import PIPELINES
+from comis_eval.evaluation import LOCAL, PIPELINES
 from comis_eval.models.cache import cache_dir
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.text import printable
@@ -65,7 +65,7 @@ _NO_CACHE = click.option(
 )
 
 
-def _pipeline(*names: str) -> Callable[[_Command], _Command]:
+def _pipeline(names: Sequence[str]) -> Callable[[_Command], _Command]:
     return click.option(
         "--pipeline",
         type=click.Choice(names),
@@ -111,13 +111,18 @@ def served(command: _Command) -> _Command:
 
 
 def run(command: _Command) -> _Command:
-    """Add what says which queries and which cache, of MemoryRecall."""
-    return _with((_pipeline("memory-recall"), *_RUN), command)
+    """Add what says which pipeline of this process, which queries and which cache."""
+    return _with((_pipeline(LOCAL), *_RUN), command)
 
 
 def run_any(command: _Command) -> _Command:
-    """Add the same, and a choice of every pipeline."""
-    return _with((_pipeline(*PIPELINES), *_RUN), command)
+    """Add the same, with a live system among the pipelines."""
+    return _with((_pipeline(PIPELINES), *_RUN), command)
+
+
+def any_pipeline(command: _Command) -> _Command:
+    """Add what says which pipeline of this process alone."""
+    return _with((_pipeline(LOCAL),), command)
 
 
 def _with(options: tuple[Callable[[_Command], _Command], ...], command: _Command) -> _Command:

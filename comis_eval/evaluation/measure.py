@@ -73,7 +73,10 @@ DEFAULT_METRICS = (
 )
 """What an evaluation scores when it is not told otherwise."""
 
-PIPELINES = ("memory-recall", "recall-tool", "remote")
+LOCAL = ("memory-recall", "recall-tool")
+"""Pipelines of this process: they can be swept, ablated and looked into."""
+
+PIPELINES = (*LOCAL, "remote")
 """What can be evaluated."""
 
 PLAIN: Mapping[str, Any] = {
@@ -235,6 +238,24 @@ def check_serves(retriever: Retriever, dataset: Dataset, config: Config) -> None
             "minilm, a folder with an ONNX model (--embedder PATH), the dataset's own embeddings, "
             "or no vectors (--lanes fts)"
         )
+
+
+def ranked(
+    pipeline: str, retriever: Retriever, config: Config, queries: Sequence[Query]
+) -> Rankings:
+    """What a pipeline answers a query set.
+
+    Args:
+        pipeline: One of LOCAL.
+        retriever: The memories, made searchable.
+        config: Every knob and switch.
+        queries: What is asked.
+
+    Raises:
+        ComisEvalError: If a model, a lane or a query's parameters cannot be used.
+    """
+    made = RecallTool if pipeline == RecallTool.name else MemoryRecall
+    return made(retriever, config).rank(queries)
 
 
 def _memory_recall(

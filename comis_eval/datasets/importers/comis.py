@@ -17,7 +17,6 @@ Decisions where the source is silent:
 
 from __future__ import annotations
 
-import csv
 import sqlite3
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +28,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from comis_eval.datasets.contents import MEMORIES, QUERIES, USEFULNESS, USEFULNESS_COLUMNS
+from comis_eval.datasets.contents import MEMORIES, QUERIES, USEFULNESS
 from comis_eval.datasets.faults import shown
 from comis_eval.datasets.header import FILE as HEADER
 from comis_eval.datasets.importers import foreign
@@ -42,19 +41,12 @@ from comis_eval.datasets.importers.base import (
     Tell,
     name_of,
 )
-from comis_eval.datasets.importers.comis_rows import (
-    BLOCK,
-    COLUMNS,
-    Entities,
-    Part,
-    Plan,
-    Reader,
-)
+from comis_eval.datasets.importers.comis_plan import COLUMNS, Entities, Plan
+from comis_eval.datasets.importers.comis_rows import BLOCK, Part, Reader
 from comis_eval.datasets.importers.comis_trust import examine_sources
-from comis_eval.datasets.importers.comis_usefulness import read_usefulness
+from comis_eval.datasets.importers.comis_usefulness import read_usefulness, write_usefulness
 from comis_eval.datasets.importers.comis_vectors import write_vectors
 from comis_eval.datasets.importers.redact import Redactor
-from comis_eval.datasets.labels import Usefulness
 from comis_eval.datasets.write import new_folder, write_header
 from comis_eval.errors import DatasetError
 
@@ -413,15 +405,3 @@ def _write_usefulness(
     notes += given.notes
     if given.signals:
         write_usefulness(folder / USEFULNESS, given.signals, plan.redactor)
-
-
-def write_usefulness(
-    path: Path, signals: Mapping[str, Usefulness], redactor: Redactor | None = None
-) -> None:
-    """Write usefulness.csv, the ids as they stand in memories.jsonl."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(USEFULNESS_COLUMNS)
-        for memory_id, value in signals.items():
-            shown_id = redactor.identifier(memory_id)[0] if redactor else memory_id
-            writer.writerow((shown_id, *value))

@@ -8,7 +8,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from comis_eval.datasets.faults import shown
-from comis_eval.datasets.importers.comis_rows import Plan
+from comis_eval.datasets.importers.comis_plan import Plan
 
 _RANK = "CASE {0} WHEN 'system' THEN 2 WHEN 'learned' THEN 1 ELSE 0 END"
 """A level that is none of the three vouches for nothing."""
@@ -55,21 +55,27 @@ def examine_sources(
         f"LEFT JOIN {plan.table} s ON {other[0]} = j.value "
         f"WHERE {sources} IS NOT NULL AND {sources} NOT IN ('', '[]')"
     )
-    orphans = connection.execute(
-        f"SELECT m.{plan.rowid}, j.value {derived} AND (s.{plan.rowid} IS NULL "  # noqa: S608  (names of a checked schema, quoted)
-        f"OR NOT {selected} OR j.value IN (SELECT value FROM json_each(?3)))",
+    mine, theirs = _RANK.format(trust), _RANK.format(other[1])
+    gone = (
+        f"(s.{plan.rowid} IS NULL OR NOT {selected} "  # noqa: S608  (names of a checked schema, quoted)
+        "OR j.value IN (SELECT value FROM json_each(?3)))"
+    )
+    launders = f"(s.{plan.rowid} IS NOT NULL AND {theirs} < {mine})"
+    odd = connection.execute(
+        f"SELECT m.{plan.rowid}, j.value, {gone}, {launders} {derived} AND ({gone} OR {launders})",
         (*plan.who, json.dumps(sorted(dropped))),
     ).fetchall()
-    missing = frozenset(source for _, source in orphans if isinstance(source, str))
-    mine, theirs = _RANK.format(trust), _RANK.format(other[1])
-    launders = f"SELECT 1 {derived} AND s.{plan.rowid} IS NOT NULL AND {theirs} < {mine} LIMIT 1"
-    if connection.execute(launders).fetchone() is not None:
+    orphans = {row for row, _, is_gone, _ in odd if is_gone}
+    missing = frozenset(
+        source for _, source, is_gone, _ in odd if is_gone and isinstance(source, str)
+    )
+    if any(laundered for *_, laundered in odd):
         edges = connection.execute(
             f"SELECT m.{plan.rowid}, {mine}, s.{plan.rowid}, {theirs}, {other[0]} {derived} "
             f"AND s.{plan.rowid} IS NOT NULL"
         )
         blocked |= _laundered(edges)
-    return Sources(blocked, missing, tuple(sorted({*blocked, *(row for row, _ in orphans)})))
+    return Sources(blocked, missing, tuple(sorted({*blocked, *orphans})))
 
 
 def _duplicates(connection: sqlite3.Connection, plan: Plan) -> dict[int, str]:

@@ -7,14 +7,18 @@ table with ``used_count`` and ``ignored_count`` (underscores and case aside) bes
 
 from __future__ import annotations
 
+import csv
 import sqlite3
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
+from comis_eval.datasets.contents import USEFULNESS_COLUMNS
 from comis_eval.datasets.faults import shown
 from comis_eval.datasets.importers.base import BadRecords, Count, Note
-from comis_eval.datasets.importers.comis_rows import Plan
+from comis_eval.datasets.importers.comis_plan import Plan
 from comis_eval.datasets.importers.foreign import Table, quoted
+from comis_eval.datasets.importers.redact import Redactor
 from comis_eval.datasets.labels import Usefulness
 
 _MOST = 10**18 - 1
@@ -86,3 +90,15 @@ def _place(tables: Mapping[str, Table]) -> tuple[Table, str, str, str] | None:
                 quoted(plain["ignoredcount"]),
             )
     return None
+
+
+def write_usefulness(
+    path: Path, signals: Mapping[str, Usefulness], redactor: Redactor | None = None
+) -> None:
+    """Write usefulness.csv, the ids as they stand in memories.jsonl."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(USEFULNESS_COLUMNS)
+        for memory_id, value in signals.items():
+            shown_id = redactor.identifier(memory_id)[0] if redactor else memory_id
+            writer.writerow((shown_id, *value))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from comis_eval.datasets.contents import EMBEDDINGS
 from comis_eval.datasets.importers.base import Count, Note
-from comis_eval.datasets.importers.comis_rows import Plan
+from comis_eval.datasets.importers.comis_plan import Plan
 from comis_eval.datasets.importers.foreign import Table, quoted
 
 TABLE = "vec_memories"

@@ -41,8 +41,8 @@ from comis_eval.datasets.importers.comis import (
     ComisOptions,
     header,
     write_memories,
-    write_usefulness,
 )
+from comis_eval.datasets.importers.comis_usefulness import write_usefulness
 from comis_eval.datasets.labels import Usefulness
 from comis_eval.datasets.lines import UnreadableError, decode_json, read_lines, read_objects
 from comis_eval.datasets.weak import weak_labels, write_weak

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from contextlib import closing
 
@@ -13,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from comis_eval.datasets import load_dataset, validate
-from comis_eval.datasets.importers import ComisOptions, comis, import_comis
+from comis_eval.datasets.importers import ComisOptions, comis, foreign, import_comis
 from comis_eval.datasets.importers.comis_rows import BLOCK
 from comis_eval.datasets.importers.redact import Redactor
 from comis_eval.errors import DatasetError
@@ -103,6 +105,7 @@ def test_the_oldest_schema_has_what_is_required(tmp_path):
         ({"trust_level": "SYSTEM"}, "trustLevel is 'SYSTEM'"),
         ({"trust_level": None}, "trustLevel is missing"),
         ({"memory_type": "dream"}, "memoryType is 'dream'"),
+        ({"memory_type": ""}, "memoryType is ''"),
         ({"id": "a b"}, "holds no white space"),
         ({"id": None}, "id is missing"),
         ({"id": ""}, "id is empty"),
@@ -366,6 +369,31 @@ def test_the_copy_is_one_moment_while_another_connection_writes(tmp_path):
         writer.join()
     assert report.counts["memories"] == (3000, 3000)
     assert len({memory.content for memory in dataset.memories}) == 1
+
+
+def test_a_database_that_stays_locked_is_one_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(foreign, "BUSY_SECONDS", 0.1)
+    path = database(tmp_path / "a.db", [row("m1")])
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(DatasetError, match=r"locked.*another process held it"):
+            import_comis(path, tmp_path / "out")
+    taken(path, tmp_path)
+
+
+def test_a_write_that_was_cut_off_is_not_repaired_in_the_source(tmp_path):
+    path = database(tmp_path / "a.db", [row(f"m{i}", content="x" * 900) for i in range(500)])
+    program = (
+        "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "c.execute('PRAGMA cache_size=2'); c.execute('BEGIN');"
+        "c.execute('UPDATE memories SET content = content || 1'); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True)
+    assert path.with_name("a.db-journal").stat().st_size
+    before = path.read_bytes()
+    with pytest.raises(DatasetError, match="SQLite cannot read it"):
+        import_comis(path, tmp_path / "out")
+    assert path.read_bytes() == before
 
 
 def test_vectors_that_sqlite_vec_wrote(tmp_path):
