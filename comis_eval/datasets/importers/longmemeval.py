@@ -24,15 +24,12 @@ Source:
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from comis_eval.datasets.faults import shown
-from comis_eval.datasets.fields import UnusableError, identifier
 from comis_eval.datasets.header import FILE as HEADER
 from comis_eval.datasets.importers.base import (
     MAX_BAD,
@@ -45,6 +42,12 @@ from comis_eval.datasets.importers.base import (
 )
 from comis_eval.datasets.importers.folder import FolderWriter
 from comis_eval.datasets.importers.json_array import Element, read_array
+from comis_eval.datasets.importers.longmemeval_rows import (
+    ABSTAIN,
+    MalformedError,
+    Question,
+    read_question,
+)
 from comis_eval.datasets.importers.redact import Redactor
 from comis_eval.datasets.write import new_folder, write_header
 from comis_eval.errors import DatasetError
@@ -52,17 +55,7 @@ from comis_eval.types import MemoryType, TrustLevel
 
 UNITS = ("session", "turn")
 """What becomes a memory."""
-ABSTAIN = "_abs"
-"""End of the ids of questions that the haystack does not answer."""
-
 _SECOND_MS = 1000
-_MOMENT_PARTS = ("year", "month", "day", "hour", "minute")
-_MOMENT = re.compile(
-    r"(?P<year>[0-9]{4})/(?P<month>[0-9]{2})/(?P<day>[0-9]{2})(?: \((?P<weekday>[A-Z][a-z]{2})\))?"
-    r" (?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
-)
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LongMemEvalOptions(NamedTuple):
@@ -79,41 +72,6 @@ class LongMemEvalOptions(NamedTuple):
     redactor: Redactor | None = None
     max_bad: float = MAX_BAD
     tell: Tell | None = None
-
-
-class _MalformedError(Exception):
-    """A question cannot be read; the message says where in it and why."""
-
-
-class _Turn(NamedTuple):
-    role: str
-    content: str
-    evidence: bool
-
-
-class _Session(NamedTuple):
-    """One session of a haystack, its id unique within it."""
-
-    id: str
-    stated_id: str
-    at: int
-    turns: list[_Turn]
-
-
-class _Question(NamedTuple):
-    """One member of the list, checked."""
-
-    id: str
-    category: str
-    text: str
-    now: int
-    sessions: list[_Session]
-    evidence_ids: list[str]
-    odd_days: int
-
-    @property
-    def answerable(self) -> bool:
-        return not self.id.endswith(ABSTAIN)
 
 
 def import_longmemeval(source: Path, folder: Path, options: LongMemEvalOptions) -> ImportReport:
@@ -180,11 +138,11 @@ class _Import:
         where = f"[{element.place}] (line {element.line})"
         try:
             if element.value is None:
-                raise _MalformedError(element.why)
-            question = _question(element.value)
+                raise MalformedError(element.why)
+            question = read_question(element.value)
             if question.id in self._ids:
-                raise _MalformedError(f"question_id {shown(question.id)} already stands before it")
-        except _MalformedError as error:
+                raise MalformedError(f"question_id {shown(question.id)} already stands before it")
+        except MalformedError as error:
             self._bad.add(where, str(error))
             return
         self._ids.add(question.id)
@@ -238,7 +196,7 @@ class _Import:
             what = f"{self._writer.replaced} secrets found by pattern"
             self.notes.append(Note(self._source.name, what, "replaced by placeholders"))
 
-    def _memories(self, question: _Question) -> tuple[list[dict[str, Any]], list[str]]:
+    def _memories(self, question: Question) -> tuple[list[dict[str, Any]], list[str]]:
         """The rows of a haystack, and the ids of those marked as evidence."""
         rows: list[dict[str, Any]] = []
         relevant: list[str] = []
@@ -278,7 +236,7 @@ class _Import:
                 self._sums["sessions without text", "left out"] += 1
         return rows, relevant
 
-    def _evidence(self, question: _Question, relevant: list[str]) -> list[str]:
+    def _evidence(self, question: Question, relevant: list[str]) -> list[str]:
         """The evidence that counts; what is lost of it is noted."""
         there = {session.stated_id for session in question.sessions}
         gone = [own for own in question.evidence_ids if own not in there]
@@ -316,109 +274,3 @@ def _groups(rows: list[tuple[dict[str, Any], list[str]]]) -> Iterator[str]:
     named: dict[str, str] = {}
     for (query, _), (first, *_rest) in zip(rows, keys, strict=True):
         yield named.setdefault(root(first), query["id"])
-
-
-def _question(value: dict[str, object]) -> _Question:
-    own = _id(value, "question_id")
-    category = _text(value, "question_type")
-    if category == "all":
-        raise _MalformedError("question_type 'all' is taken: it names the headline mean")
-    ids = _list(value, "haystack_session_ids")
-    dates = _list(value, "haystack_dates")
-    sessions = _list(value, "haystack_sessions")
-    if not len(ids) == len(dates) == len(sessions):
-        raise _MalformedError(
-            f"haystack_session_ids, haystack_dates and haystack_sessions have {len(ids)}, "
-            f"{len(dates)} and {len(sessions)} members; they must be as many"
-        )
-    seen: Counter[str] = Counter()
-    checked: list[_Session] = []
-    for place, (stated, date, turns) in enumerate(zip(ids, dates, sessions, strict=True)):
-        session_id = _checked_id(stated, f"haystack_session_ids[{place}]")
-        seen[session_id] += 1
-        unique = session_id if seen[session_id] == 1 else f"{session_id}#{seen[session_id]}"
-        at = _moment(date, f"haystack_dates[{place}]")
-        told = _turns(turns, f"haystack_sessions[{place}]")
-        checked.append(_Session(unique, session_id, at, told))
-    if len({session.id for session in checked}) < len(checked):
-        raise _MalformedError("haystack_session_ids repeats an id that ends in #2")
-    unstated = own.endswith(ABSTAIN) and "answer_session_ids" not in value
-    evidence = [
-        _checked_id(member, f"answer_session_ids[{place}]")
-        for place, member in enumerate([] if unstated else _list(value, "answer_session_ids"))
-    ]
-    asked = value.get("question_date")
-    return _Question(
-        id=own,
-        category=category,
-        text=_text(value, "question"),
-        now=_moment(asked, "question_date"),
-        sessions=checked,
-        evidence_ids=list(dict.fromkeys(evidence)),
-        odd_days=sum(map(_is_odd, [asked, *dates])),
-    )
-
-
-def _turns(value: object, where: str) -> list[_Turn]:
-    if not isinstance(value, list):
-        raise _MalformedError(f"{where} is {shown(value)}; it must be a list of turns")
-    turns: list[_Turn] = []
-    for place, turn in enumerate(value):
-        if not isinstance(turn, dict):
-            raise _MalformedError(f"{where}[{place}] is {shown(turn)}; it must be an object")
-        role, content, marked = (turn.get(key) for key in ("role", "content", "has_answer"))
-        if not isinstance(role, str) or not role.strip() or not isinstance(content, str):
-            raise _MalformedError(f"{where}[{place}] must have role and content, both text")
-        if not isinstance(marked, bool | None):
-            raise _MalformedError(f"{where}[{place}].has_answer is {shown(marked)}; true or false")
-        turns.append(_Turn(role, content, bool(marked)))
-    return turns
-
-
-def _moment(value: object, where: str) -> int:
-    """Read ``2023/05/20 (Sat) 02:21`` as ms since 1970 UTC, whatever day of the week it says."""
-    parts = _MOMENT.fullmatch(value) if isinstance(value, str) else None
-    if parts is None:
-        raise _MalformedError(
-            f"{where} is {shown(value)}; it must be like '2023/05/20 (Sat) 02:21'"
-        )
-    try:
-        year, month, day, hour, minute = (int(parts[name]) for name in _MOMENT_PARTS)
-        moment = datetime(year, month, day, hour, minute, tzinfo=UTC)
-    except ValueError as error:
-        raise _MalformedError(f"{where} is {shown(value)}: {error}") from error
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
-
-
-def _is_odd(value: object) -> bool:
-    """Whether a date that can be read names a day of the week that is not its own."""
-    parts = _MOMENT.fullmatch(str(value))
-    if parts is None or parts["weekday"] is None:
-        return False
-    date = datetime(int(parts["year"]), int(parts["month"]), int(parts["day"]), tzinfo=UTC)
-    return _DAYS[date.weekday()] != parts["weekday"]
-
-
-def _list(value: dict[str, object], key: str) -> list[object]:
-    found = value.get(key)
-    if not isinstance(found, list):
-        raise _MalformedError(f"{key} is {shown(found)}; it must be a list")
-    return found
-
-
-def _text(value: dict[str, object], key: str) -> str:
-    found = value.get(key)
-    if not isinstance(found, str) or not found.strip():
-        raise _MalformedError(f"{key} is {shown(found)}; it must be text")
-    return found
-
-
-def _id(value: dict[str, object], key: str) -> str:
-    return _checked_id(value.get(key), key)
-
-
-def _checked_id(value: object, where: str) -> str:
-    try:
-        return identifier(value)
-    except UnusableError as error:
-        raise _MalformedError(f"{where}{error.args[0]}") from error

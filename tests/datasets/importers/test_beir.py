@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from comis_eval.datasets import load_dataset
 from comis_eval.datasets.importers import BeirOptions, Redactor, import_beir
@@ -242,3 +244,31 @@ def test_what_metadata_claims_is_checked_whole(tmp_path):
     corpus = [CORPUS[0] | {"metadata": trusted}, *CORPUS[1:]]
     with pytest.raises(DatasetError, match="launders trust"):
         taken(beir(tmp_path, corpus), tmp_path)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["comis_eval", "id", "createdAt", "group"]), inner)
+    ),
+    max_leaves=5,
+)
+LINES = st.dictionaries(
+    st.sampled_from(["_id", "title", "text", "metadata", "x"]), VALUES, max_size=5
+).map(json.dumps) | st.text(max_size=8)
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    document=LINES,
+    query=LINES,
+    words=st.lists(st.sampled_from(["q1", "d0", "1", "-1", "", '"', "\x00", "9" * 30]), max_size=4),
+)
+def test_whatever_a_line_holds_is_taken_or_told(document, query, words, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("any")
+    source = beir(folder, [*CORPUS, document], [*QUERIES, query], test=QRELS + "\t".join(words))
+    try:
+        taken(source, folder, max_bad=1)
+    except DatasetError:
+        assert not (folder / "set").exists()

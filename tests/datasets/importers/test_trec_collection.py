@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from comis_eval.datasets import load_dataset
 from comis_eval.datasets.importers import Redactor, TrecOptions, import_trec
@@ -253,6 +255,32 @@ def test_redaction(tmp_path):
     docs = DOCS.replace("R&D at", "mail ada@example.org")
     taken(trec(tmp_path, docs=docs), tmp_path, redactor=Redactor(b"k" * 32))
     assert "example.org" not in (tmp_path / "set" / "memories.jsonl").read_text()
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [b"<DOC>", b"</DOC>", b"<DOCNO>", b"</DOCNO>", b"<TEXT>", b"</TEXT>", b"<top>", b"</top>"]
+    )
+    | st.sampled_from([b"<num>", b"<title>", b"&#0;", b"a", b" ", b"\n", b"\xff", b"<", b"</"])
+    | st.binary(max_size=3),
+    max_size=12,
+).map(b"".join)
+
+
+@settings(deadline=None, derandomize=True)
+@given(docs=PIECES, topics=PIECES, qrels=PIECES)
+def test_whatever_bytes_stand_there_are_taken_or_told(docs, topics, qrels, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("any")
+    source = trec(folder)
+    for name, more in (("docs.trec", docs), ("topics.txt", topics), ("qrels.txt", qrels)):
+        with (source / name).open("ab") as file:
+            file.write(more)
+    try:
+        dataset, _ = taken(source, folder, max_bad=1)
+    except DatasetError:
+        assert not (folder / "set").exists()
+    else:
+        assert "FT911-1" in dataset.row_of
 
 
 @pytest.mark.skipif(not CRANFIELD.exists(), reason="the Cranfield files are not on this machine")
