@@ -6,8 +6,10 @@ another's sessions. Decisions where the source is silent:
 
 - a document is a session (``session``) or a turn (``turn``), both speakers in it; turns
   without text are left out;
-- times have no zone and are read as UTC; turn i of a session (from 0) is written i seconds
-  after it; a session's memory is written when the session began; ``now`` is the question's;
+- times have no zone and are read as UTC; a date without a time is 00:00 of a session and
+  23:59 of a question, so that it is asked after the sessions of its day; turn i of a session
+  (from 0) is written i seconds after it; a session's memory is written when the session
+  began; ``now`` is the question's;
 - evidence is binary (grade 1): sessions that ``answer_session_ids`` names, or turns with
   ``has_answer``; evidence that is not in the haystack is dropped and noted;
 - a question whose id ends in ``_abs`` is unanswerable; its evidence is about something else

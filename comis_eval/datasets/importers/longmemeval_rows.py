@@ -13,10 +13,10 @@ from comis_eval.datasets.fields import UnusableError, identifier
 ABSTAIN = "_abs"
 """End of the ids of questions that the haystack does not answer."""
 
-_MOMENT_PARTS = ("year", "month", "day", "hour", "minute")
+_LAST_MINUTE = ("23", "59")
 _MOMENT = re.compile(
     r"(?P<year>[0-9]{4})/(?P<month>[0-9]{2})/(?P<day>[0-9]{2})(?: \((?P<weekday>[A-Z][a-z]{2})\))?"
-    r" (?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
+    r"(?: (?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}))?"
 )
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -99,7 +99,7 @@ def read_question(value: dict[str, object]) -> Question:
         id=own,
         category=category,
         text=_text(value, "question"),
-        now=_moment(asked, "question_date"),
+        now=_moment(asked, "question_date", otherwise=_LAST_MINUTE),
         sessions=checked,
         evidence_ids=list(dict.fromkeys(evidence)),
         odd_days=sum(map(_is_odd, [asked, *dates])),
@@ -122,13 +122,20 @@ def _turns(value: object, where: str) -> list[Turn]:
     return turns
 
 
-def _moment(value: object, where: str) -> int:
-    """Read ``2023/05/20 (Sat) 02:21`` as ms since 1970 UTC, whatever day of the week it says."""
+def _moment(value: object, where: str, *, otherwise: tuple[str, str] = ("0", "0")) -> int:
+    """Read ``2023/05/20 (Sat) 02:21`` as ms since 1970 UTC, whatever day of the week it says.
+
+    Args:
+        value: What stands there.
+        where: For messages.
+        otherwise: Hour and minute of a date without them.
+    """
     parts = _MOMENT.fullmatch(value) if isinstance(value, str) else None
     if parts is None:
         raise MalformedError(f"{where} is {shown(value)}; it must be like '2023/05/20 (Sat) 02:21'")
+    clock = (parts["hour"], parts["minute"]) if parts["hour"] else otherwise
     try:
-        year, month, day, hour, minute = (int(parts[name]) for name in _MOMENT_PARTS)
+        year, month, day, hour, minute = map(int, (*parts.group("year", "month", "day"), *clock))
         moment = datetime(year, month, day, hour, minute, tzinfo=UTC)
     except ValueError as error:
         raise MalformedError(f"{where} is {shown(value)}: {error}") from error

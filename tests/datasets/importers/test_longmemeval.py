@@ -1,7 +1,8 @@
-"""LongMemEval: every question with its haystack. Its data could not be had: made by hand."""
+"""LongMemEval: every question with its haystack; one file by the benchmark's own code."""
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from comis_eval.datasets import load_dataset
 from comis_eval.datasets.importers import LongMemEvalOptions, Redactor, import_longmemeval
 from comis_eval.errors import DatasetError
 
+GOLDEN = Path(__file__).parents[2] / "golden" / "formats" / "longmemeval-custom_history.json"
 SAID = {"role": "user", "content": "I fired the kiln on Monday"}
 HEARD = {"role": "assistant", "content": "How hot was it?"}
 OTHER = {"role": "user", "content": "What about tax?"}
@@ -52,6 +54,31 @@ def graded(dataset):
         (dataset.queries[q].id, dataset.memories[m].id): int(g)
         for q, m, g in zip(judged.queries, judged.rows, judged.grades, strict=True)
     }
+
+
+@pytest.mark.parametrize(
+    ("unit", "relevant"),
+    [
+        ("session", {"7a1c:answer_7a1c_1", "7a1c:answer_7a1c_2"}),
+        ("turn", {"7a1c:answer_7a1c_1:0", "7a1c:answer_7a1c_2:2"}),
+    ],
+)
+def test_a_file_that_the_benchmarks_own_code_wrote(tmp_path, unit, relevant):
+    report = import_longmemeval(GOLDEN, tmp_path / "set", LongMemEvalOptions(unit))
+    dataset = load_dataset(tmp_path / "set")
+    assert {memory_id for _, memory_id in graded(dataset)} == relevant
+    sessions, turns = (11, 23)
+    assert len(dataset.memories) == (sessions if unit == "session" else turns)
+    first, second = dataset.queries
+    assert (first.text, first.answerable) == ("How many times did I fire the kiln?", True)
+    assert first.now == ms(2023, 5, 30, 22, 50)
+    assert (second.id, second.answerable) == ("9e2f_abs", False)
+    assert second.now == ms(2023, 6, 3, 23, 59)  # the code leaves some questions without a time
+    assert [note.done for note in report.notes] == [  # it draws fillers with replacement
+        "kept as '7a1c_1#2'",
+        "kept as '7a1c_1#3'",
+        "left out: nothing answers them",
+    ]
 
 
 def test_sessions_are_memories_of_the_questions_own_tenant(tmp_path):
@@ -166,6 +193,8 @@ def test_odd_days_and_sessions_of_the_future_are_counted(tmp_path):
         ({"question_type": None}, "question_type is None"),
         ({"question_type": "all"}, "'all' is taken"),
         ({"question_date": "30 May 2023"}, "it must be like '2023/05/20 (Sat) 02:21'"),
+        ({"question_date": "2023/05/30 (Tue)  23:40"}, "it must be like"),
+        ({"question_date": "2023/05/30 (Tue) 24:40"}, "hour must be in 0..23"),
         ({"question_date": "2023/02/30 (Thu) 02:21"}, "day is out of range"),
         ({"question_date": "２０２３/05/30 (Tue) 23:40"}, "it must be like"),
         ({"haystack_dates": []}, "have 2, 0 and 2 members"),
