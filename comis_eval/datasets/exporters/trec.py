@@ -23,18 +23,21 @@ from comis_eval.datasets.exporters.base import (
     write_lines,
 )
 from comis_eval.datasets.importers import sgml
-from comis_eval.datasets.importers.trec import write_qrels
+from comis_eval.datasets.importers.trec import Run, write_qrels, write_run
 from comis_eval.datasets.importers.trec_collection import DOCUMENTS, QRELS, TOPICS
 from comis_eval.datasets.write import new_folder
 from comis_eval.errors import DatasetError
 
+RUN = "run.txt"
 
-def export_trec(dataset: Dataset, folder: Path) -> ExportReport:
+
+def export_trec(dataset: Dataset, folder: Path, run: Run | None = None) -> ExportReport:
     """Write a dataset as a TREC collection.
 
     Args:
         dataset: What is written.
         folder: Where to; it must not exist, or be empty.
+        run: Rankings to write beside it.
 
     Raises:
         DatasetError: If nobody judged the dataset, or an id or text cannot be written; then
@@ -59,6 +62,9 @@ def export_trec(dataset: Dataset, folder: Path) -> ExportReport:
         for query_id, memory_id, grade in graded(dataset):
             qrels.setdefault(query_id, {})[memory_id] = grade
         write_qrels(qrels, part / QRELS[0])
+        if run is not None:
+            write_run(run, part / RUN)
+            counts[RUN] = sum(map(len, run.rankings.values()))
         report = ExportReport(counts, tuple(told))
         write_card(dataset, report, part / CARD)
     return report
