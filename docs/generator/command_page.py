@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import click
 import markup
+
 from comis_eval.cli import main
 
 INTRODUCTION = """\
@@ -44,6 +45,8 @@ def _contexts(context: click.Context) -> Iterator[click.Context]:
             yield from _contexts(_context(inner, name, context))
 
 
-def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
+def _context(
+    command: click.Command, name: str, parent: click.Context | None = None
+) -> click.Context:
     settings = {"terminal_width": _WIDTH, **command.context_settings}
     return click.Context(command, info_name=name, parent=parent, **settings)

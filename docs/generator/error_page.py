@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 
 import markup
+
 from comis_eval import errors
 
 INTRODUCTION = """\

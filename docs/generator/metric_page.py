@@ -7,6 +7,7 @@ from math import isnan
 
 import docstring
 import markup
+
 from comis_eval.metrics.definition import Definition
 from comis_eval.metrics.registry import METRICS
 

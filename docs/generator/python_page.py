@@ -8,15 +8,15 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-import comis_eval
 import docstring
 import markup
 from pydantic import BaseModel
 
+import comis_eval
+
 INTRODUCTION = """\
-Everything that `comis_eval` offers by name: `from comis_eval import NAME`. What is not listed here \
-may change without notice. Models of the configuration are described as settings: see \
-[Settings](settings.md).
+Everything that `comis_eval` offers by name: `from comis_eval import NAME`. What is not listed \
+may change without notice. Models of the configuration are described as [settings](settings.md).
 """
 
 _WIDEST = 70
@@ -64,7 +64,8 @@ def signature(name: str, value: Any) -> str:
             starred = True
         pieces.append(_parameter(parameter))
     returns = told.return_annotation
-    arrow = "" if returns in (inspect.Signature.empty, "None", None) else f" -> {_annotation(returns)}"
+    nothing = returns in (told.empty, "None", None)
+    arrow = "" if nothing else f" -> {_annotation(returns)}"
     if len(one := f"{name}({', '.join(pieces)}){arrow}") <= _WIDEST:
         return one
     return f"{name}(\n" + "".join(f"    {piece},\n" for piece in pieces) + f"){arrow}"
@@ -77,7 +78,8 @@ def _parameter(parameter: inspect.Parameter) -> str:
         text += f": {_annotation(parameter.annotation)}"
     if parameter.default is not parameter.empty:
         default = repr(parameter.default)
-        text += f" = {default if len(default) <= _WIDEST and not default.startswith('<') else '...'}"
+        fits = len(default) <= _WIDEST and not default.startswith("<")
+        text += f" = {default if fits else '...'}"
     return text
 
 

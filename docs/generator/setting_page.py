@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 
 import markup
+
 from comis_eval.config import Config
 from comis_eval.config_file import SettingRow, describe
 
