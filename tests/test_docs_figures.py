@@ -114,6 +114,17 @@ def test_the_presets_on_both_sets(world):
         assert (figure(world, command), figure(world, command, "ndcg@10")) == (utility, ndcg)
 
 
+def test_what_the_presets_lose_and_show(world):
+    documented, production = (
+        f"{CORE} --metric ndcg@5",
+        f"{CORE} --semantics production --metric ndcg@5",
+    )
+    order = [figure(world, command, "ndcg@5") for command in (documented, production)]
+    shown = [float(figure(world, command, "context_chars")) for command in (production, documented)]
+    assert "ndcg@5 is {} documented and {} in production".format(*order) in PIPELINE
+    assert "{:.0f} characters instead of {:.0f}".format(*shown) in PIPELINE
+
+
 def test_the_switches_without_boosts(world):
     rows = re.findall(r"^ +\| (?:nothing else|`(--set .+)`) \| (.*) \|$", PIPELINE, re.M)
     assert len(rows) == 4
