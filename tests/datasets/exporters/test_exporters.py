@@ -158,6 +158,9 @@ def test_fixed_splits_are_beirs_files_and_come_back(tmp_path):
         "train.tsv",
     ]
     assert from_beir(tmp_path / "out", tmp_path / "back").fingerprint == dataset.fingerprint
+    import_beir(tmp_path / "out", tmp_path / "one", BeirOptions("dev", {}, None, 0))
+    one = load_dataset(tmp_path / "one")
+    assert ([q.id for q in one.queries], one.splits) == (["q1"], {})
     (tmp_path / "out" / "dataset.yaml").unlink()
     back = from_beir(tmp_path / "out", tmp_path / "other")
     assert back.splits == dataset.splits

@@ -34,6 +34,16 @@ def test_what_json_wrote_is_read_back_in_every_cut(
     assert [element.place for element in found] == list(range(len(objects)))
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 3, 5])
+def test_a_number_cut_in_two_is_one_number(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(json_array, "_CHUNK_BYTES", chunk)
+    path = tmp_path / "a.json"
+    path.write_text('[123, 4567, {"a": 89}]')
+    first, second, third = read_array(path)
+    assert ("found 123" in first.why, "found 4567" in second.why) == (True, True)
+    assert third.value == {"a": 89}
+
+
 def test_places_are_told_by_line(tmp_path):
     path = tmp_path / "a.json"
     path.write_text('[\n\n {"a":\n1},\n{"b": 2}\n]\n')
