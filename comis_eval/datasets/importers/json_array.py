@@ -56,8 +56,8 @@ class _Text:
     def close(self) -> None:
         self._file.close()
 
-    def read(self, size: int = _CHUNK_BYTES) -> None:
-        """Read on; forget what was parsed."""
+    def read(self, size: int) -> None:
+        """Read so many bytes on; forget what was parsed."""
         raw = self._file.read(size)
         self.done += len(raw)
         self.ended = not raw
@@ -76,7 +76,7 @@ class _Text:
                 self.at += 1
             if self.at < len(self.buffer) or self.ended:
                 return self.buffer[self.at : self.at + 1]
-            self.read()
+            self.read(_CHUNK_BYTES)
 
     def take(self, end: int) -> str:
         """Pass over the text up to an end, and return it."""
