@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from comis_eval.candidates import SEARCH_LANES, Candidates
+from comis_eval.candidates import NO_FATE, NUMBER, SEARCH_LANES, Candidates
 from comis_eval.config import Config
-from comis_eval.pipelines.planes import (
-    NO_FATE,
-    NUMBER,
-    Floats,
-    Mask,
-    Order,
-    Ranks,
-    grown,
-    position,
-)
-from comis_eval.pipelines.spreading import spread_lanes
+from comis_eval.pipelines.spreading import any_spread, spread_lanes
 from comis_eval.stages import fuse
+from comis_eval.stages.planes import Floats, Mask, Order, Ranks, grown, mark, position
 from comis_eval.store.corpus import meets
 from comis_eval.types import Fate, Filters
 
@@ -28,14 +20,16 @@ _AFTER = np.int64(1) << 48
 """Above every ordinal that first_seen gives."""
 
 
-class Fused(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Fused:
     """The list as it stands after fusion and minScore.
 
     Attributes:
         table: The table, widened by the spread lanes.
         ranks: Each lane's ranks, cut to its depth.
         scores: Normalised fused scores.
-        order: Columns by score, the living first.
+        ordinal: In which order candidates were first seen.
+        behind: Sort keys of those who are not in the list.
         alive: Who is in the list.
         fate: What became of the others; -1 for the living and for padding.
         found: Who was found by any lane.
@@ -45,11 +39,17 @@ class Fused(NamedTuple):
     table: Candidates
     ranks: dict[str, Ranks]
     scores: Floats
-    order: Order
+    ordinal: NDArray[np.int64]
+    behind: Floats
     alive: Mask
     fate: NDArray[np.int8]
     found: Mask
     searched: Mask
+
+    @cached_property
+    def order(self) -> Order:
+        """Columns by score, the living first; most trials never ask."""
+        return fuse.listed(self.scores, self.ordinal, self.alive)
 
 
 def fuse_lanes(table: Candidates, config: Config) -> Fused:
@@ -59,41 +59,42 @@ def fuse_lanes(table: Candidates, config: Config) -> Fused:
     and cut first, and their list enters a second fusion beside the spread lanes.
     """
     rag, semantics, nested = config.rag, config.semantics, config.semantics.fusion == "nested"
-    ranks, found, ordinal = table.searched(config.lane_depth)
+    ranks, found, ordinal, behind = table.searched(config.lane_depth)
     inner = _search_scores(table, config, ranks)
     fate = np.full(table.rows.shape, NO_FATE)
 
     alive = found
     if semantics.scope_filter == "after_fusion":
         foreign = alive & ~_visible(table)
-        fate[foreign] = NUMBER[Fate.SCOPE_FILTERED]
+        mark(fate, foreign, NUMBER[Fate.SCOPE_FILTERED])
         alive = alive & ~foreign
     if nested and not semantics.trust_refill:
-        order = _listed(inner, ordinal, alive)
+        order = fuse.listed(inner, ordinal, alive)
         late = alive & (position(order) >= config.limit)
-        fate[late] = NUMBER[Fate.BEYOND_LIMIT]
+        mark(fate, late, NUMBER[Fate.BEYOND_LIMIT])
         alive = alive & ~late
     if semantics.scope_filter == "after_fusion":
         alive = alive & ~_expired_or_untagged(table, alive, fate)
     if nested and semantics.min_score_on == "fused":
         low = alive & (inner < rag.min_score)
-        fate[low] = NUMBER[Fate.BELOW_MIN_SCORE]
+        mark(fate, low, NUMBER[Fate.BELOW_MIN_SCORE])
         alive = alive & ~low
     searched = alive
 
-    order = _listed(inner, ordinal, searched)
-    table, spread = spread_lanes(table, config, order, searched)
-    if not spread:
-        fused = Fused(table, ranks, inner, order, searched, fate, found, searched)
-        return _cut(fused, config, ordinal)
+    if not any_spread(table, config):
+        return _cut(
+            Fused(table, ranks, inner, ordinal, behind, searched, fate, found, searched), config
+        )
 
+    order = fuse.listed(inner, ordinal, searched)
+    table, spread = spread_lanes(table, config, order, searched)
     width = table.rows.shape[1]
     inner = grown(inner, width, 0.0)
     searched, found = grown(searched, width, False), grown(found, width, False)
     fate = grown(fate, width, NO_FATE)
     ranks = {name: grown(lane, width, 0) for name, lane in ranks.items()}
     joined = _any_rank(spread, table)
-    fate[joined] = NO_FATE
+    mark(fate, joined, NO_FATE)
     lanes = {**ranks, **spread}
     if nested or table.recorded is not None:
         place = np.where(searched, position(_grown_order(order, width)) + 1, 0).astype(np.int32)
@@ -107,18 +108,20 @@ def fuse_lanes(table: Candidates, config: Config) -> Fused:
     lost = grown(ordinal, width, 0) + _AFTER
     ordinal = np.where(_any_rank(lists, table), fuse.first_seen(list(lists.values())), lost)
     alive = searched | joined
-    order = _listed(scores, ordinal, alive)
-    fused = Fused(table, lanes, scores, order, alive, fate, found | joined, searched)
-    return _cut(fused, config, ordinal)
+    behind = fuse.behind(ordinal)
+    return _cut(
+        Fused(table, lanes, scores, ordinal, behind, alive, fate, found | joined, searched), config
+    )
 
 
 def no_list(table: Candidates) -> Fused:
     """What ``rag.enabled: false`` leaves of a table: nobody was found."""
     shape = table.rows.shape
     nobody = np.zeros(shape, dtype=bool)
-    order = np.broadcast_to(np.arange(shape[1]), shape)
+    ordinal = np.broadcast_to(np.arange(shape[1]), shape)
     fate = np.full(shape, NO_FATE)
-    return Fused(table, {}, np.zeros(shape), order, nobody, fate, nobody, nobody)
+    scores, behind = np.zeros(shape), fuse.behind(ordinal)
+    return Fused(table, {}, scores, ordinal, behind, nobody, fate, nobody, nobody)
 
 
 def _search_scores(table: Candidates, config: Config, ranks: dict[str, Ranks]) -> Floats:
@@ -188,7 +191,7 @@ def _visible(table: Candidates) -> Mask:
 def _expired_or_untagged(table: Candidates, alive: Mask, fate: NDArray[np.int8]) -> Mask:
     """Who the shipped system drops after its limit, without refill."""
     expired = alive & (table.corpus.expires_at[table.rows] <= table.batch.now[:, None])
-    fate[expired] = NUMBER[Fate.EXPIRED]
+    mark(fate, expired, NUMBER[Fate.EXPIRED])
     gone = expired
     for number, filters in enumerate(table.batch.filters):
         if filters.tags:
@@ -199,24 +202,24 @@ def _expired_or_untagged(table: Candidates, alive: Mask, fate: NDArray[np.int8])
     return gone
 
 
-def _cut(fused: Fused, config: Config, ordinal: NDArray[np.int64]) -> Fused:
+def _cut(fused: Fused, config: Config) -> Fused:
     """The cuts that come after the last fusion: production's limit, and minScore."""
     rag, semantics, alive = config.rag, config.semantics, fused.alive
     nested = semantics.fusion == "nested"
     if not nested and not semantics.trust_refill:
         late = alive & (position(fused.order) >= config.limit)
         late &= ~_any_rank(_spread_ranks(fused), fused.table)
-        fused.fate[late] = NUMBER[Fate.BEYOND_LIMIT]
+        mark(fused.fate, late, NUMBER[Fate.BEYOND_LIMIT])
         alive = alive & ~late
     if semantics.min_score_on == "fused":
         low = alive & (fused.scores < rag.min_score) & ~exempt(fused, config)
         if nested:
             low &= ~fused.searched  # these were compared before the second fusion
-        fused.fate[low] = NUMBER[Fate.BELOW_MIN_SCORE]
+        mark(fused.fate, low, NUMBER[Fate.BELOW_MIN_SCORE])
         alive = alive & ~low
     if alive is fused.alive or (alive == fused.alive).all():
         return fused
-    return fused._replace(order=_listed(fused.scores, ordinal, alive), alive=alive)
+    return replace(fused, alive=alive)
 
 
 def exempt(fused: Fused, config: Config) -> Mask:
@@ -235,11 +238,6 @@ def _any_rank(lanes: dict[str, Ranks], table: Candidates) -> Mask:
     for lane in lanes.values():
         some |= lane > 0
     return some
-
-
-def _listed(scores: Floats, ordinal: NDArray[np.int64], alive: Mask) -> Order:
-    """Columns by score and first sight, the living before the others."""
-    return fuse.order(np.where(alive, scores, -np.inf), ordinal)
 
 
 def _grown_order(order: Order, width: int) -> Order:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from comis_eval.candidates import Candidates
 from comis_eval.config import Config
-from comis_eval.pipelines.planes import Floats, Mask, Order, Ranks, along, back, flat
 from comis_eval.stages import budget, present
+from comis_eval.stages.planes import Floats, Mask, Order, along, back, flat
 
 
 class Injected(NamedTuple):
@@ -99,7 +99,10 @@ def style_of(config: Config) -> present.Style:
     return present.Style(semantics.line_format, semantics.wrap, semantics.length_units)
 
 
-def line_lengths(table: Candidates, config: Config, rows: Ranks) -> NDArray[np.int64]:
-    """How long the lines of the listed memories are together, shape (q,); -1 is nobody."""
-    total: NDArray[np.int64] = table.facts.line_lengths(style_of(config), rows).sum(axis=1)
-    return total
+def inline_lengths(table: Candidates, config: Config, inline: Mask) -> NDArray[np.int64]:
+    """Length of the line that goes inline, at most one a query, shape (q,); 0 without one."""
+    lengths = np.zeros(len(inline), dtype=np.int64)
+    queries, columns = np.nonzero(inline)
+    rows = table.rows[queries, columns]
+    lengths[queries] = table.facts.line_lengths(style_of(config), rows)
+    return lengths

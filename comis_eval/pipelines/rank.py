@@ -7,21 +7,21 @@ space; ``order`` alone says how the columns stand in the list.
 
 from __future__ import annotations
 
-import numpy as np
-
-from comis_eval.candidates import Candidates, Rankings
+from comis_eval.candidates import NUMBER, Candidates, Rankings
 from comis_eval.config import Config
 from comis_eval.pipelines.fusing import exempt, fuse_lanes, no_list
-from comis_eval.pipelines.injecting import inject, line_lengths
-from comis_eval.pipelines.planes import NUMBER, along
+from comis_eval.pipelines.injecting import inject, inline_lengths
 from comis_eval.pipelines.scoring import (
     alphas_of,
     asked_about,
+    by_score,
     deduplicated,
     diversified,
+    grouped,
     reranked_scores,
 )
 from comis_eval.stages import score, trust
+from comis_eval.stages.planes import mark
 from comis_eval.types import Fate
 
 
@@ -44,40 +44,29 @@ def rank(table: Candidates, config: Config) -> Rankings:
     answers = table.rerank_plane(asked)
     reranked = reranked_scores(fused, config, asked, answers)
     final = score.boost(reranked.base, table.signals, alphas_of(config))
-    listed = fused.order
-    ranked = score.order(
-        along(final, listed),
-        along(table.trust, listed),
-        along(reranked.tail, listed),
-        along(fused.alive, listed),
-    )
-    order = along(listed, ranked)
+    order = by_score(fused, final, reranked.tail)
 
     scored = fused.alive
     if semantics.min_score_on == "final":
         low = scored & (final < rag.min_score) & ~exempt(fused, config)
-        fate[low] = NUMBER[Fate.BELOW_MIN_SCORE]
+        mark(fate, low, NUMBER[Fate.BELOW_MIN_SCORE])
         scored = scored & ~low
 
     trusted = scored & trust.allowed(table.trust, rag.include_trust_levels)
     filtered = scored & ~trusted
-    np.copyto(fate, NUMBER[Fate.TRUST_FILTERED], where=filtered)
+    mark(fate, filtered, NUMBER[Fate.TRUST_FILTERED])
     if rag.mmr.enabled:
         order = diversified(table, order, final, trusted, weight=rag.mmr.lambda_)
 
     kept, deduped_by = deduplicated(table, config, order, trusted)
-    fate[trusted & ~kept] = NUMBER[Fate.DEDUPED]
-    # Numbers of one byte: the ranking, then what the trust filter took, then the doubles.
-    group = np.full(kept.shape, 3, dtype=np.int8)
-    for first, number in ((trusted, 2), (filtered, 1), (kept, 0)):
-        np.copyto(group, np.int8(number), where=first)
-    order = along(order, np.argsort(along(group, order), axis=1, kind="stable"))
+    mark(fate, trusted & ~kept, NUMBER[Fate.DEDUPED])
+    order = grouped(order, kept, filtered, trusted)
 
     inline, section, over, chars = inject(table, config, order, kept, final)
     included = section | inline
-    np.copyto(fate, NUMBER[Fate.BEYOND_MAX_RESULTS], where=kept)
-    np.copyto(fate, NUMBER[Fate.OVER_BUDGET], where=over)
-    np.copyto(fate, NUMBER[Fate.INCLUDED], where=included)
+    mark(fate, kept, NUMBER[Fate.BEYOND_MAX_RESULTS])
+    mark(fate, over, NUMBER[Fate.OVER_BUDGET])
+    mark(fate, included, NUMBER[Fate.INCLUDED])
 
     return Rankings(
         table=table,
@@ -88,7 +77,7 @@ def rank(table: Candidates, config: Config) -> Rankings:
         deduped_by=deduped_by,
         ranks=fused.ranks,
         fused=fused.scores,
-        fused_order=fused.order,
+        ordinal=fused.ordinal,
         searched=fused.searched,
         base=reranked.base,
         final=final,
@@ -98,7 +87,7 @@ def rank(table: Candidates, config: Config) -> Rankings:
         rerank_reason=reranked.reason,
         included=included,
         inline=inline,
-        context_chars=chars + line_lengths(table, config, np.where(inline, table.rows, -1)),
+        context_chars=chars + inline_lengths(table, config, inline),
         presence={
             "search": fused.found,
             "fuse": fused.alive,

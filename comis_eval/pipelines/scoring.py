@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from comis_eval.candidates import Candidates, no_faults
 from comis_eval.config import Config
 from comis_eval.pipelines.fusing import Fused
-from comis_eval.pipelines.planes import Floats, Mask, Order, along, back, position
-from comis_eval.stages import dedup, diversify, rerank, score
+from comis_eval.stages import dedup, diversify, fuse, rerank, score
+from comis_eval.stages.planes import Floats, Mask, Order, along, back, mark, position
 
 
 def asked_about(fused: Fused, config: Config) -> Mask:
@@ -72,6 +72,31 @@ def alphas_of(config: Config) -> score.Alphas:
     )
 
 
+def by_score(fused: Fused, final: Floats, tail: Mask) -> Order:
+    """Columns by boosted score, those in the fused list first.
+
+    Ties go by trust and then by place in the fused list, which is made for the queries that
+    have some only.
+    """
+    trust, alive = fused.table.trust, fused.alive
+    if final is fused.scores:  # neither reranked nor boosted: all but ties stand in order
+        return _settled(final, trust, tail, alive, fused.order)
+    order, tied = score.order_by_score(final, tail, alive, fused.behind)
+    if len(tied):
+        listed = fuse.listed(fused.scores[tied], fused.ordinal[tied], alive[tied])
+        order[tied] = _settled(final[tied], trust[tied], tail[tied], alive[tied], listed)
+    return order
+
+
+def _settled(
+    final: Floats, trust: NDArray[np.int8], tail: Mask, alive: Mask, listed: Order
+) -> Order:
+    ranked = score.order(
+        along(final, listed), along(trust, listed), along(tail, listed), along(alive, listed)
+    )
+    return along(listed, ranked)
+
+
 def diversified(
     table: Candidates, order: Order, final: Floats, alive: Mask, *, weight: float
 ) -> Order:
@@ -118,3 +143,12 @@ def deduplicated(
     kept = alive.copy()
     kept[some] = back(deduped.kept, order)
     return kept, by
+
+
+def grouped(order: Order, kept: Mask, filtered: Mask, trusted: Mask) -> Order:
+    """The ranking first, then what the trust filter took, then the doubles, then the others."""
+    group = np.full(kept.shape, 3, dtype=np.int8)
+    for first, number in ((trusted, 2), (filtered, 1), (kept, 0)):
+        mark(group, first, np.int8(number))
+    # Numbers of one byte are sorted by counting.
+    return along(order, np.argsort(along(group, order), axis=1, kind="stable"))

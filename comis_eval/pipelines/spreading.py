@@ -8,22 +8,20 @@ from numpy.typing import NDArray
 from comis_eval.candidates import Candidates
 from comis_eval.config import Config
 from comis_eval.lanes import causal, temporal
-from comis_eval.pipelines.planes import Mask, Order, Ranks, along, grown
+from comis_eval.stages.planes import Mask, Order, Ranks, along, grown
 from comis_eval.store.corpus import eligible
+
+
+def any_spread(table: Candidates, config: Config) -> bool:
+    """Whether any spread lane is asked."""
+    return any(_on(table, config).values())
 
 
 def spread_lanes(
     table: Candidates, config: Config, order: Order, searched: Mask
 ) -> tuple[Candidates, dict[str, Ranks]]:
     """Ask the spread lanes, starting from the head of the search lanes' fusion."""
-    rag, semantics = config.rag, config.semantics
-    on = {
-        "entity": rag.entity_lane.enabled,
-        "temporal": rag.lanes.temporal.enabled,
-        "causal": rag.lanes.causal.enabled and table.links is not None,
-    }
-    if not any(on.values()):
-        return table, {}
+    rag, semantics, on = config.rag, config.semantics, _on(table, config)
     count = min(rag.entity_lane.seed_count, order.shape[1])
     head = order[:, :count]
     seeds = np.where(along(searched, head), along(table.rows, head), -1).astype(np.int32)
@@ -64,3 +62,12 @@ def spread_lanes(
         table, spread["causal"] = table.extended(hits)
     width = table.rows.shape[1]
     return table, {name: grown(lane, width, 0) for name, lane in spread.items()}
+
+
+def _on(table: Candidates, config: Config) -> dict[str, bool]:
+    rag = config.rag
+    return {
+        "entity": rag.entity_lane.enabled,
+        "temporal": rag.lanes.temporal.enabled,
+        "causal": rag.lanes.causal.enabled and table.links is not None,
+    }

@@ -88,7 +88,7 @@ def rank(table: ToolTable, config: Config) -> Paged:
 def judge(table: ToolTable, settings: RecallToolConfig) -> Judged:
     """Score every candidate, and tell who survives the filter and the gate."""
     candidates, corpus, requests = table.candidates, table.corpus, table.requests
-    ranks, found, _ = candidates.searched(settings.arm_depth)
+    ranks, found, *_ = candidates.searched(settings.arm_depth)
     weights = _weights(tuple(ranks), settings)
     lanes = list(ranks.values())
     active = np.zeros(len(requests))
@@ -287,7 +287,7 @@ def _paged(table: ToolTable, config: Config, judged: Judged, lists: tuple[Listed
         deduped_by=np.full(place.shape, -1, dtype=np.int32),
         ranks={name: _grown(lane, width, 0) for name, lane in searched.ranks.items()},
         fused=score,
-        fused_order=np.argsort(np.where(listed, -score, np.inf), axis=1, kind="stable"),
+        ordinal=np.broadcast_to(np.arange(width, dtype=np.int64), place.shape),
         searched=found,
         base=score,
         final=final,

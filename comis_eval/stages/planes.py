@@ -10,19 +10,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from comis_eval.candidates import FATES
-
 Mask = NDArray[np.bool_]
 Ranks = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Order = NDArray[np.intp]
 _T = TypeVar("_T", bound=np.generic)
 
-NUMBER = {fate: np.int8(number) for number, fate in enumerate(FATES)}
-"""What stands for a fate in a plane of fates."""
 
-NO_FATE = np.int8(-1)
-"""What stands there for the living and for padding."""
+def mark(plane: NDArray[np.int8], who: Mask, number: np.int8) -> None:
+    """Write a number where the mask is true: sums are many times as fast as choosing."""
+    plane += (number - plane) * who.view(np.int8)
 
 
 def along(plane: NDArray[_T], order: Order) -> NDArray[_T]:
