@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.tuning import ledger
 from comis_eval.tuning.confirm import Choice
 from comis_eval.tuning.flat import flat_region
+from comis_eval.tuning.frames import sweep_html, trials_frame
 from comis_eval.tuning.holdout import FOLDS, HeldOut, chosen, held_out, parts_of
 from comis_eval.tuning.importance import importances as importances_of
 from comis_eval.tuning.parts import Bench, coverage_of
@@ -34,6 +35,9 @@ from comis_eval.tuning.space import Space
 from comis_eval.tuning.study import Progress, run_study
 from comis_eval.tuning.task import Plan, Task
 from comis_eval.tuning.workers import WorkerSpec, run_workers
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 JOURNAL = "study.jsonl"
 """Name of a study's journal in its folder."""
@@ -94,6 +98,14 @@ class SweepResult:
         if self.decision.outcome == "adopt" and self.choice is not None:
             return self.study.config(self.choice.number)
         return self.current
+
+    def trials(self) -> pd.DataFrame:
+        """Every trial as a row; see :func:`comis_eval.tuning.frames.trials_frame`."""
+        return trials_frame(self.study)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; see :func:`comis_eval.tuning.frames.sweep_html`."""
+        return sweep_html(self)
 
 
 @dataclass(frozen=True, kw_only=True)
