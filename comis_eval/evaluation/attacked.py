@@ -121,12 +121,13 @@ class AttackFigures:
             **{name: (rate.low, rate.high) for name, rate in self.rates.items()},
             "displacement": (self.displacement.low, self.displacement.high),
         }
-        figures = {**self.figures, "displacement": self.displacement}
+        lost = Mean(self.displacement.mean, self.displacement.n)
+        figures = {**self.figures, "displacement": lost}
         rows = [
             (
                 name,
                 str(figure.n),
-                _shown(figure[0]),
+                _shown(figure.value),
                 "" if name not in ends else " .. ".join(map(_shown, ends[name])),
             )
             for name, figure in figures.items()
@@ -152,9 +153,7 @@ def attack_frame(found: Iterable[AttackFigures]) -> pd.DataFrame:
         for name, (value, n) in figures.figures.items():
             rate = figures.rates.get(name)
             low, high = (np.nan, np.nan) if rate is None else (rate.low, rate.high)
-            rows.append(
-                {**about, "metric": name, "value": value, "n": n, "low": low, "high": high}
-            )
+            rows.append({**about, "metric": name, "value": value, "n": n, "low": low, "high": high})
         rows.append({**about, "metric": "displacement", **_as_row(figures.displacement)})
     columns = ["kind", "trust_filter", "metric", "value", "n", "low", "high"]
     return pd.DataFrame(rows, columns=columns)

@@ -139,13 +139,13 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the outcome, why, and every check and figure."""
-        rows = [(printable(c.name), c.outcome, printable(c.told)) for c in self.checks]
-        rows += [(printable(g.name), g.outcome, printable(sentence(g))) for g in self.gated]
+        rows: list[tuple[str, str, str]] = [(c.name, c.outcome, c.told) for c in self.checks]
+        rows += [(gated.name, gated.outcome, sentence(gated)) for gated in self.gated]
         sides = f"{printable(self.candidate.label)} against {printable(self.baseline.label)}"
         return notebook_html(
             f"{self.outcome}: {sides}",
             *map(printable, (*self.reasons, *self.notes)),
-            html_table(["what", "outcome", "found"], rows, texts=3),
+            html_table(["what", "outcome", "found"], [[*map(printable, r)] for r in rows], texts=3),
         )
 
 

@@ -26,7 +26,9 @@ def attacks(found: Iterable[AttackFigures], metric: str) -> Categories:
     for figures in found:
         name = f"filter {figures.trust_filter}"
         series.setdefault(name, []).append(_bar(figures, metric))
-    return Categories(metric, {name: tuple(bars) for name, bars in series.items()}, "kind of attack")
+    return Categories(
+        metric, {name: tuple(bars) for name, bars in series.items()}, "kind of attack"
+    )
 
 
 def _bar(figures: AttackFigures, metric: str) -> Bar:

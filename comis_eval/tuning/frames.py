@@ -34,8 +34,7 @@ def trials_frame(study: StudyResult) -> pd.DataFrame:
         "ms": [record.ms for record in records],
         **{path: [record.params.get(path) for record in records] for path in knobs},
         **{
-            name: [record.figures.get(name, float("nan")) for record in records]
-            for name in figures
+            name: [record.figures.get(name, float("nan")) for record in records] for name in figures
         },
     }
     return pd.DataFrame(columns)

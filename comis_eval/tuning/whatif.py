@@ -28,7 +28,6 @@ from comis_eval.tuning.sweep import default_space
 from comis_eval.types import Fate, Query, RecallResult
 
 if TYPE_CHECKING:
-    import ipywidgets
     import pandas as pd
 
 _ROWS = 12
@@ -104,7 +103,7 @@ class WhatIf:
 
         before, after = self.ask(), self.ask(changes)
         frame = after.explain()
-        was = pd.array(_places(before, after), dtype="Int64")
+        was = pd.Series(_places(before, after), dtype="Int64")
         frame.insert(1, "was", was)
         frame.insert(2, "moved", was - frame["place"])
         return frame
@@ -143,25 +142,19 @@ class WhatIf:
             f"{len(after.memories)} memories, {after.context_chars} characters injected",
         )
 
-    def sliders(self, knobs: Sequence[str] | None = None) -> ipywidgets.VBox:
+    def sliders(self, knobs: Sequence[str] | None = None) -> Any:
         """Controls for some knobs, above the ranking, which follows them at once.
 
         Args:
             knobs: Dotted paths; None: every knob of the space.
 
         Returns:
-            A box of one control a knob, and the ranking as the last child.
+            An ``ipywidgets.VBox`` of one control a knob, and the ranking as the last child.
 
         Raises:
             ConfigError: If a knob is not of the space; or ipywidgets is not installed.
         """
-        try:
-            import ipywidgets
-        except ImportError as error:
-            raise ConfigError(
-                "sliders need ipywidgets: pip install 'comis_eval[notebooks]'"
-            ) from error
-
+        ipywidgets = _ipywidgets()
         by_path, values = {knob.path: knob for knob in self.space.knobs}, self.values
         wanted = list(by_path) if knobs is None else list(knobs)
         self._check_known(wanted)
@@ -204,10 +197,17 @@ def _rounded(values: Changes, knobs: Mapping[str, Knob]) -> dict[str, Value]:
     }
 
 
+def _ipywidgets() -> Any:
+    try:
+        import ipywidgets  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ConfigError("sliders need ipywidgets: pip install 'comis_eval[notebooks]'") from error
+    return ipywidgets
+
+
 def _control(knob: Knob, value: Value) -> Any:
     """The control that fits a knob; a value outside of the knob's range widens the control."""
-    import ipywidgets
-
+    ipywidgets = _ipywidgets()
     look = {
         "description": knob.path.removeprefix("rag."),
         "style": {"description_width": "16em"},
