@@ -70,7 +70,9 @@ def check(markup: str) -> str:
     assert read.attributes <= ATTRIBUTES
     assert not read.open
     assert markup.startswith('<div class="tex2jax_ignore mathjax_ignore">')
-    bad = [c for c in read.text if (ord(c) < 32 and c not in "\n\t") or c in "\x9b\u202e\u202c\u200b"]
+    bad = [
+        c for c in read.text if (ord(c) < 32 and c not in "\n\t") or c in "\x9b\u202e\u202c\u200b"
+    ]
     assert not bad
     return read.text
 

@@ -62,7 +62,9 @@ def test_no_candidates_give_an_empty_table():
 
 
 def test_hidden_characters_and_length_are_shown_not_obeyed():
-    dataset = world((memory("a\u202e", f"alpha \x1b[2J {'x' * 500}"),), grades={("q1", "a\u202e"): 1})
+    dataset = world(
+        (memory("a\u202e", f"alpha \x1b[2J {'x' * 500}"),), grades={("q1", "a\u202e"): 1}
+    )
     embedder = HandEmbedder()
     recall = MemoryRecall(Retriever(dataset, embedder=embedder, cache=None), settings())
     row = recall.explain(QUERIES[0]).iloc[0]

@@ -33,7 +33,9 @@ def test_a_row_a_trial(result):
 
 
 def test_knobs_below_a_switch_that_is_off_have_no_value():
-    switched = space(rag__entityLane__enabled=None, rag__entityLane__seedCount={"low": 1, "high": 9})
+    switched = space(
+        rag__entityLane__enabled=None, rag__entityLane__seedCount={"low": 1, "high": 9}
+    )
     plan = SweepPlan(name="s", trials=4, space=switched, sampler="random", confirm=False)
     frame = sweep(stale(4), FTS, plan, retriever=Retriever(stale(4), cache=None)).trials()
     off = frame["rag.entityLane.enabled"] == False  # noqa: E712
