@@ -245,6 +245,13 @@ class RecallResult:
         """Every candidate's way through the stages; see :func:`explained`."""
         return explained(self.candidates)
 
+    def __repr__(self) -> str:
+        asked = printable(self.query.id, limit=60)
+        return (
+            f"<RecallResult of {asked}: {len(self.memories)} memories injected, "
+            f"{len(self.candidates)} candidates>"
+        )
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the question, and the candidates down to the last injected."""
         lanes = ", ".join(f"{lane} {hits}" for lane, hits in self.lanes.items()) or "none"

@@ -170,6 +170,7 @@ def test_a_sweep():
     assert result.decision.sentence in told
     assert "4 of 4 trials" in told
     assert "held out" in told
+    assert repr(result) == f"<SweepResult s: 4 trials, {result.decision.outcome}>"
 
 
 def test_what_if(dataset, retriever):
@@ -187,6 +188,15 @@ def test_the_table_that_explains_holds_no_control_characters(dataset, retriever)
     read = Reader(shown)
     assert read.names <= ALLOWED
     assert not [c for c in read.text + str(frame) if c in "\x1b\x9b\u202e\u202c\u200b\x00"]
+
+
+def test_plain_representations_are_one_short_line(dataset, retriever):
+    answer = MemoryRecall(retriever, settings()).recall(dataset.queries[0])
+    for told in (repr(replace(dataset, version=HOSTILE[:100])), repr(answer)):
+        assert len(told) < 400
+        assert not [c for c in told if ord(c) < 32 or c in "\x9b\u202e\u202c\u200b"]
+    assert repr(dataset) == "<Dataset world 1: 5 memories, 3 queries>"
+    assert repr(answer).endswith(": 3 memories injected, 4 candidates>")
 
 
 @given(st.text(st.characters(codec=None), max_size=60), st.text(max_size=20))

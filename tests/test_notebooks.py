@@ -3,18 +3,22 @@
 import ast
 import json
 import os
+import runpy
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from comis_eval.datasets import load_dataset
 from tests.commands import commands_in, fault_of
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 NAMES = [path.stem for path in NOTEBOOKS]
+STRIP = runpy.run_path(str(ROOT / "notebooks" / "strip.py"))
 
 MAY_IMPORT = {"comis_eval", "pandas", "optuna", "mlflow", "ipywidgets", "IPython"}
 SECONDS = 60
@@ -45,14 +49,36 @@ every = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 def test_it_is_valid_and_stripped(path):
     book = nbformat.read(path, as_version=4)
     nbformat.validate(book)
-    left = [c["id"] for c in book.cells if c.get("outputs") or c.get("execution_count")]
-    assert left == [], "strip it: jupyter nbconvert --clear-output --inplace notebooks/*.ipynb"
-    assert [c["id"] for c in book.cells if c.metadata] == [], "cells carry no metadata"
-    assert [c["id"] for c in book.cells] == [
-        f"{path.stem[:2]}-{number:02d}" for number in range(1, len(book.cells) + 1)
-    ]
-    assert set(book.metadata) <= {"kernelspec", "language_info"}
-    assert set(book.metadata.get("language_info", {})) <= {"name"}, "no versions of somebody's own"
+    text = path.read_text("utf-8")
+    assert STRIP["stripped"](text, path.name[:2]) == text, "python notebooks/strip.py notebooks/*"
+
+
+def test_git_is_told_to_strip():
+    told = (ROOT / ".gitattributes").read_text("utf-8").splitlines()
+    assert "notebooks/*.ipynb filter=notebooks" in told
+
+
+def test_stripping_takes_out_what_running_leaves(tmp_path):
+    clean = NOTEBOOKS[0].read_text("utf-8")
+    book = json.loads(clean)
+    book["metadata"]["language_info"]["version"] = "3.11.9"
+    for number, cell in enumerate(book["cells"]):
+        cell["metadata"] = {"collapsed": True, "execution": {"iopub.status.busy": "now"}}
+        cell["id"] = f"{cell['id'][:2]}-x{number}"
+        if cell["cell_type"] == "code":
+            cell["execution_count"] = number
+            cell["outputs"] = [{"name": "stdout", "output_type": "stream", "text": ["a memory"]}]
+    used = json.dumps(book, indent=2)
+    asked = [sys.executable, ROOT / "notebooks" / "strip.py"]
+    piped = subprocess.run(asked, input=used.encode(), capture_output=True, check=True)
+    assert piped.stdout.decode() == clean
+    copy = tmp_path / NOTEBOOKS[0].name
+    copy.write_text(used, encoding="utf-8")
+    done = subprocess.run([*asked, copy], capture_output=True, text=True, check=True)
+    assert copy.read_text("utf-8") == clean
+    assert done.stderr == f"{copy}: stripped\n"
+    again = subprocess.run([*asked, copy], capture_output=True, text=True, check=True)
+    assert again.stderr == ""
 
 
 @every
@@ -120,6 +146,36 @@ def test_every_figure_has_its_command_beside_it(path):
         if ".draw()" in source:
             assert "The figure:" in told, f"{ident}: what does it show?"
             assert commands_in(told), f"{ident}: which command gives the same?"
+
+
+def constants(path: Path) -> dict[str, object]:
+    """What the second code cell sets."""
+    _first, (_, tree), *_ = trees(path)
+    return {n.targets[0].id: ast.literal_eval(n.value) for n in tree.body}
+
+
+def option(words: tuple[str, ...], name: str) -> list[str]:
+    return [after for before, after in pairwise(words) if before == name]
+
+
+@every
+def test_commands_name_what_the_constants_set(path):
+    given = constants(path)
+    sets = {given["DATASET"], *given.get("OTHERS", ())}
+    queries = load_dataset(given["DATASET"]).queries
+    for ident, source in cells(path, "markdown"):
+        for told in commands_in(source):
+            command, *rest = told.words
+            if command in ("validate", "recall", "evaluate", "sweep", "attack"):
+                assert rest[0] in sets, ident
+            for value in option(told.words, "--query-id"):
+                assert value == queries[given["QUERY"]].id, ident
+            for value in option(told.words, "--trials"):
+                assert int(value) == given["TRIALS"], ident
+            for value in option(told.words, "--rate"):
+                assert float(value) == given["RATE"], ident
+            kinds = option(told.words, "--kind")
+            assert kinds in ([], list(given.get("KINDS", ())), list(given.get("KINDS", ()))[:1])
 
 
 def test_what_is_tuned_says_so_and_shows_a_second_set():

@@ -142,6 +142,10 @@ class Dataset:
             attacks=tuple(attack for attack in self.attacks if attack.query_id in ids),
         )
 
+    def __repr__(self) -> str:
+        told = f"{self.name} {printable(self.version)}".rstrip()
+        return f"<Dataset {told}: {len(self.memories)} memories, {len(self.queries)} queries>"
+
     def _repr_html_(self) -> str:
         """What a notebook shows: what the set is, and its questions by category."""
         asked = Counter(query.category for query in self.queries)

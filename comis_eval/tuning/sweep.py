@@ -20,6 +20,7 @@ from comis_eval.evaluation.measure import check_serves
 from comis_eval.metrics import ALL, leaks, means, parse
 from comis_eval.pipelines.rank import rank
 from comis_eval.pipelines.retrieval import Retriever
+from comis_eval.text import printable
 from comis_eval.tuning import ledger
 from comis_eval.tuning.confirm import Choice
 from comis_eval.tuning.flat import flat_region
@@ -102,6 +103,10 @@ class SweepResult:
     def trials(self) -> pd.DataFrame:
         """Every trial as a row; see :func:`comis_eval.tuning.frames.trials_frame`."""
         return trials_frame(self.study)
+
+    def __repr__(self) -> str:
+        trials = len(self.study.trials)
+        return f"<SweepResult {printable(self.name)}: {trials} trials, {self.decision.outcome}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows; see :func:`comis_eval.tuning.frames.sweep_html`."""
