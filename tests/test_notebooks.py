@@ -108,6 +108,12 @@ def test_imports_stand_in_the_first_code_cell_alone(path):
 
 
 @every
+def test_formulas_in_tables_are_not_typeset(path):
+    _, source = cells(path, "code")[0]
+    assert 'pd.set_option("display.html.use_mathjax", False,' in source
+
+
+@every
 def test_the_dataset_is_one_constant(path):
     _first, (ident, tree), *others = trees(path)
     names = [n.targets[0].id for n in tree.body if isinstance(n, ast.Assign)]
@@ -226,6 +232,7 @@ def executed(path: Path, place: Path, cache: Path) -> tuple[nbformat.NotebookNod
 def test_it_runs_from_top_to_bottom(path, tmp_path, cache):
     book, seconds = executed(path, tmp_path, cache)
     assert seconds < SECONDS
+    assert STRIP["stripped"](nbformat.writes(book), path.name[:2]) == path.read_text("utf-8")
     outputs = [(c["id"], out) for c in book.cells if c.cell_type == "code" for out in c.outputs]
     told = [(ident, out["text"]) for ident, out in outputs if out.get("name") == "stderr"]
     assert told == [], "a notebook is quiet"
