@@ -88,7 +88,7 @@ def _words(rest: str) -> Iterator[str]:
 def fault_of(told: Told) -> str | None:
     """What is wrong with a command, None when it would be accepted."""
     command: click.Command = main
-    context = click.Context(main, info_name="comis-eval")
+    context = click.Context(main, info_name="comis-eval", **main.context_settings)
     words = list(told.words)
     try:
         while isinstance(command, click.Group):
