@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from comis_eval.comparison import compare
     from comis_eval.config import Config, RagConfig
     from comis_eval.config_file import load_config
-    from comis_eval.datasets import Dataset, attack, load_dataset
+    from comis_eval.datasets import Dataset, load_dataset
+    from comis_eval.datasets.attack import attack
     from comis_eval.errors import ComisEvalError
     from comis_eval.evaluation import (
         AttackFigures,
@@ -50,7 +51,7 @@ _HOMES = {
     "TrustLevel": "comis_eval.types",
     "Verdict": "comis_eval.gating",
     "WhatIf": "comis_eval.tuning.whatif",
-    "attack": "comis_eval.datasets",
+    "attack": "comis_eval.datasets.attack",
     "attack_frame": "comis_eval.evaluation",
     "compare": "comis_eval.comparison",
     "evaluate": "comis_eval.evaluation",

@@ -22,7 +22,7 @@ from comis_eval.pipelines.memory_recall import MemoryRecall
 from comis_eval.pipelines.rank import rank
 from comis_eval.text import close_matches, html_table, notebook_html, printable
 from comis_eval.tuning.knob import Knob, Value
-from comis_eval.tuning.parts import coverage_of
+from comis_eval.tuning.reach import coverage_of
 from comis_eval.tuning.space import Space
 from comis_eval.tuning.sweep import default_space
 from comis_eval.types import Fate, Query, RecallResult
