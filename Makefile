@@ -38,6 +38,8 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 notebooks: $(VENV)/.notebooks
+	-git config filter.notebooks.clean "python3 notebooks/strip.py"
+	-git config filter.notebooks.smudge cat
 	$(BIN)/jupyter lab notebooks
 
 clean:

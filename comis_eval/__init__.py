@@ -17,15 +17,24 @@ if TYPE_CHECKING:
     from comis_eval.config import Config, RagConfig
     from comis_eval.config_file import load_config
     from comis_eval.datasets import Dataset, load_dataset
+    from comis_eval.datasets.attack import attack
     from comis_eval.errors import ComisEvalError
-    from comis_eval.evaluation import Evaluation, evaluate
+    from comis_eval.evaluation import (
+        AttackFigures,
+        Evaluation,
+        attack_frame,
+        evaluate,
+        measure_attacks,
+    )
     from comis_eval.gating import Verdict, gate
     from comis_eval.pipelines.memory_recall import MemoryRecall
     from comis_eval.pipelines.recall_tool import RecallTool
     from comis_eval.tuning.sweep import SweepPlan, SweepResult, sweep
+    from comis_eval.tuning.whatif import WhatIf
     from comis_eval.types import Memory, Query, RecallResult, Tenancy, TrustLevel
 
 _HOMES = {
+    "AttackFigures": "comis_eval.evaluation",
     "ComisEvalError": "comis_eval.errors",
     "Config": "comis_eval.config",
     "Dataset": "comis_eval.datasets",
@@ -41,16 +50,21 @@ _HOMES = {
     "Tenancy": "comis_eval.types",
     "TrustLevel": "comis_eval.types",
     "Verdict": "comis_eval.gating",
+    "WhatIf": "comis_eval.tuning.whatif",
+    "attack": "comis_eval.datasets.attack",
+    "attack_frame": "comis_eval.evaluation",
     "compare": "comis_eval.comparison",
     "evaluate": "comis_eval.evaluation",
     "gate": "comis_eval.gating",
     "load_config": "comis_eval.config_file",
     "load_dataset": "comis_eval.datasets",
+    "measure_attacks": "comis_eval.evaluation",
     "sweep": "comis_eval.tuning.sweep",
 }
 """Where each public name lives: a name is imported when it is first used."""
 
 __all__ = [
+    "AttackFigures",
     "ComisEvalError",
     "Config",
     "Dataset",
@@ -66,11 +80,15 @@ __all__ = [
     "Tenancy",
     "TrustLevel",
     "Verdict",
+    "WhatIf",
+    "attack",
+    "attack_frame",
     "compare",
     "evaluate",
     "gate",
     "load_config",
     "load_dataset",
+    "measure_attacks",
     "sweep",
 ]
 

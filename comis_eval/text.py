@@ -11,7 +11,7 @@ import difflib
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from urllib.parse import unquote_plus
 
@@ -79,6 +79,80 @@ _HTML = str.maketrans(
 def html(text: str) -> str:
     """Show text inside an HTML element or a quoted attribute; line ends and tabs stay."""
     return printable_lines(text).translate(_HTML)
+
+
+class Html(str):
+    """Markup that is safe as it is; any other ``str`` is somebody's text."""
+
+    __slots__ = ()
+
+
+def escaped(content: str) -> Html:
+    """Text as markup; markup stays itself."""
+    return content if isinstance(content, Html) else Html(html(content))
+
+
+def joined(parts: Iterable[str]) -> Html:
+    """Several pieces of HTML, one after another."""
+    return Html("".join(escaped(part) for part in parts))
+
+
+def element(name: str, *content: str, **attributes: str) -> Html:
+    """An element; ``class_`` and ``for_`` lose their underscore, others trade it for ``-``."""
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{html(value)}"' for key, value in attributes.items()
+    )
+    return Html(f"<{name}{given}>{joined(content)}</{name}>")
+
+
+def html_table(
+    head: Sequence[str],
+    body: Iterable[Sequence[str]],
+    *,
+    caption: str = "",
+    texts: int = 1,
+    rows: Sequence[str] = (),
+) -> Html:
+    """A table whose first columns hold text and whose others hold numbers, in a box that scrolls.
+
+    Args:
+        head: One heading a column.
+        body: One cell a column.
+        caption: Above it.
+        texts: How many columns from the left hold text.
+        rows: A class for each row; "" for none.
+    """
+    kind = ["" if place < texts else "number" for place in range(len(head))]
+    cells = list(body)
+    classes = list(rows) or [""] * len(cells)
+    named = [
+        element("th", name, scope="col", class_=of) for name, of in zip(head, kind, strict=True)
+    ]
+    lines = [
+        element(
+            "tr",
+            element("th", row[0], scope="row"),
+            *(element("td", cell, class_=of) for cell, of in zip(row[1:], kind[1:], strict=True)),
+            class_=mark,
+        )
+        for row, mark in zip(cells, classes, strict=True)
+    ]
+    above = [element("caption", caption)] if caption else []
+    laid = element(
+        "table", *above, element("thead", element("tr", *named)), element("tbody", *lines)
+    )
+    return element("div", laid, class_="scroll", tabindex="0")
+
+
+def notebook_html(title: str, *content: str) -> Html:
+    """What a notebook shows of a record: a title, and pieces of HTML or text below it.
+
+    Text that is no :class:`Html` is escaped and becomes a paragraph. The classes keep
+    MathJax away: between dollar signs it would obey a memory's text.
+    """
+    parts = [part if isinstance(part, Html) else element("p", part) for part in content]
+    shown = [element("p", element("strong", title)), *parts]
+    return element("div", *shown, class_="tex2jax_ignore mathjax_ignore")
 
 
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]()#+\-.!|~:$^=]")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from comis_eval.text import html_table, notebook_html, printable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 from comis_eval import text
 
@@ -243,3 +248,83 @@ class RecallResult:
     lanes: Mapping[str, int]
     rerank: tuple[str, str]
     rerank_candidates: int
+
+    def explain(self) -> pd.DataFrame:
+        """Every candidate's way through the stages; see :func:`explained`."""
+        return explained(self.candidates)
+
+    def __repr__(self) -> str:
+        asked = printable(self.query.id, limit=60)
+        return (
+            f"<RecallResult of {asked}: {len(self.memories)} memories injected, "
+            f"{len(self.candidates)} candidates>"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the question, and the candidates down to the last injected."""
+        lanes = ", ".join(f"{lane} {hits}" for lane, hits in self.lanes.items()) or "none"
+        rows = [
+            (
+                str(place),
+                candidate.memory.id,
+                printable(candidate.memory.content, limit=_SHOWN_CHARS),
+                str(candidate.memory.trust_level),
+                str(candidate.fate),
+                f"{candidate.fused:.3f}",
+                f"{candidate.final:.3f}",
+            )
+            for place, candidate in enumerate(self.candidates[:_SHOWN_ROWS], start=1)
+        ]
+        more = len(self.candidates) - len(rows)
+        head = ["place", "memory", "content", "trust", "fate", "fused", "final"]
+        return notebook_html(
+            f"{self.query.id}: {printable(self.query.text or '(blank)')}",
+            f"searched for: {printable(self.text or '(blank)')}",
+            f"hits by lane: {lanes}; rerank {': '.join(dict.fromkeys(self.rerank))}; "
+            f"{len(self.memories)} memories injected, {self.context_chars} characters",
+            html_table(head, rows, texts=5),
+            *([f"... and {more} more: .explain() has all of them"] if more else []),
+        )
+
+
+_SHOWN_CHARS = 120
+_SHOWN_ROWS = 15
+
+
+def explained(candidates: Sequence[Candidate]) -> pd.DataFrame:
+    """Candidates as a table: one a row, in the order given.
+
+    Returns:
+        place (from 1), memory_id, trust_level, the rank in each lane (``fts_rank``, missing
+        where the lane did not return it), fused, reranker, base, a factor a signal, final,
+        fate, deduped_by, content. Ids and content are as :func:`comis_eval.text.printable`
+        shows them, content cut at 100 characters: the table is to be looked at.
+    """
+    import pandas as pd
+
+    lanes = dict.fromkeys(lane for candidate in candidates for lane in candidate.ranks)
+    signals = dict.fromkeys(name for candidate in candidates for name in candidate.factors)
+    columns: dict[str, object] = {
+        "place": pd.array(range(1, len(candidates) + 1), dtype="int64"),
+        "memory_id": [printable(c.memory.id) for c in candidates],
+        "trust_level": [str(c.memory.trust_level) for c in candidates],
+    }
+    for lane in lanes:
+        ranks = [c.ranks.get(lane) for c in candidates]
+        columns[f"{lane}_rank"] = pd.array(ranks, dtype="Int64")
+    columns |= {
+        "fused": _floats(c.fused for c in candidates),
+        "reranker": _floats(c.reranker for c in candidates),
+        "base": _floats(c.base for c in candidates),
+        **{name: _floats(c.factors[name] for c in candidates) for name in signals},
+        "final": _floats(c.final for c in candidates),
+        "fate": [str(c.fate) for c in candidates],
+        "deduped_by": [None if c.deduped_by is None else printable(c.deduped_by)
+                       for c in candidates],
+        "content": [printable(c.memory.content, limit=100) for c in candidates],
+    }  # fmt: skip
+    return pd.DataFrame(columns)
+
+
+def _floats(values: Iterable[float | None]) -> list[float]:
+    return [float("nan") if value is None else value for value in values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from comis_eval.comparison.paired import (
 )
 from comis_eval.errors import EvaluationError
 from comis_eval.evaluation import Evaluation
+from comis_eval.text import html_table, notebook_html, printable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Correction = Literal["maxt", "holm"]
 
@@ -67,6 +71,54 @@ class Compared:
     correction: Correction
     level: float
     notes: tuple[str, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """Differences as rows, of ``all`` and of each category.
+
+        Returns:
+            other (evaluation, from 1 behind the first), metric, category, before, after,
+            difference (higher is better), low, high, p (corrected), n.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "other": delta.other,
+                    "metric": delta.metric,
+                    "category": delta.category,
+                    "before": delta.before,
+                    "after": delta.after,
+                    "difference": delta.figures.mean,
+                    "low": delta.figures.low,
+                    "high": delta.figures.high,
+                    "p": delta.p_adjusted,
+                    "n": delta.figures.n_queries,
+                }
+                for delta in (*self.headline, *self.categories)
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the differences of ``all``, and what to know."""
+        rows = [
+            (
+                printable(delta.metric),
+                str(delta.other),
+                f"{delta.before:.3f}",
+                f"{delta.after:.3f}",
+                f"{delta.figures.mean:+.3f} [{delta.figures.low:+.3f}, {delta.figures.high:+.3f}]",
+                f"{delta.p_adjusted:.4f}",
+                str(delta.figures.n_queries),
+            )
+            for delta in self.headline
+        ]
+        head = ["metric", "other", "first", "this", "difference, higher is better", "p", "n"]
+        return notebook_html(
+            f"Differences from the first, {1 - self.level:.0%} intervals, p by {self.correction}",
+            html_table(head, rows),
+            *map(printable, self.notes),
+        )
 
 
 def compare_evaluations(

@@ -17,6 +17,7 @@ from comis_eval.datasets.judgments import Judgments
 from comis_eval.datasets.labels import DEFAULT_POLICY, Attack, Edge, Link, Policy, Usefulness
 from comis_eval.datasets.split import SPLITS, split_of
 from comis_eval.errors import DatasetError
+from comis_eval.text import html_table, notebook_html, printable
 from comis_eval.types import Memory, Query, Tenancy, Turn
 
 
@@ -160,4 +161,36 @@ class Dataset:
             queries=kept,
             judgments=self.judgments.subset(positions),
             attacks=tuple(attack for attack in self.attacks if attack.query_id in ids),
+        )
+
+    def __repr__(self) -> str:
+        told = f"{self.name} {printable(self.version)}".rstrip()
+        return f"<Dataset {told}: {len(self.memories)} memories, {len(self.queries)} queries>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what the set is, and its questions by category."""
+        asked = Counter(query.category for query in self.queries)
+        answerable = Counter(query.category for query in self.queries if query.answerable)
+        rows = [
+            (
+                printable(category),
+                "yes" if self.headline(category) else "no",
+                str(queries),
+                str(answerable[category]),
+            )
+            for category, queries in asked.items()
+        ]
+        trust = Counter(str(memory.trust_level) for memory in self.memories)
+        levels = ", ".join(f"{count} {level}" for level, count in sorted(trust.items()))
+        told = (
+            printable(self.description),
+            f"judged by: {printable(self.judged_by)}" if self.judged_by else "",
+            f"{len(self.memories)} memories ({levels}), {len(self.queries)} queries, "
+            f"{len(self.attacks)} attacks; licence {printable(self.licence or 'not stated')}, "
+            f"fingerprint {self.fingerprint[:12]}",
+        )
+        return notebook_html(
+            f"Dataset {self.name} {printable(self.version)}".rstrip(),
+            *(line for line in told if line),
+            html_table(["category", "in the headline", "queries", "answerable"], rows, texts=2),
         )

@@ -1,6 +1,6 @@
 """Measuring a pipeline on a labelled query set."""
 
-from comis_eval.evaluation.attacked import AttackFigures, measure_attacks
+from comis_eval.evaluation.attacked import AttackFigures, attack_frame, measure_attacks
 from comis_eval.evaluation.evaluation import Evaluation
 from comis_eval.evaluation.file import read_evaluation, write_evaluation
 from comis_eval.evaluation.measure import DEFAULT_METRICS, LOCAL, PIPELINES, PLAIN, evaluate, ranked
@@ -12,6 +12,7 @@ __all__ = [
     "PLAIN",
     "AttackFigures",
     "Evaluation",
+    "attack_frame",
     "evaluate",
     "measure_attacks",
     "ranked",

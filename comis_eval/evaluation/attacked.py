@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,11 @@ from comis_eval.pipelines.rank import rank
 from comis_eval.pipelines.recall_tool import RecallTool
 from comis_eval.pipelines.retrieval import Progress, Retriever
 from comis_eval.stats import bootstrap_ci, mcnemar
+from comis_eval.text import html_table, notebook_html, printable
 from comis_eval.types import Query, TrustLevel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FAMILY = (
     "asr", "poison_precision", "poison_recall", "untrusted_share", "leak_rank",
@@ -110,6 +114,57 @@ class AttackFigures:
             },
             "filter_p": self.filter_p,
         }
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: every figure, and the interval of each that has one."""
+        ends = {
+            **{name: (rate.low, rate.high) for name, rate in self.rates.items()},
+            "displacement": (self.displacement.low, self.displacement.high),
+        }
+        lost = Mean(self.displacement.mean, self.displacement.n)
+        figures = {**self.figures, "displacement": lost}
+        rows = [
+            (
+                name,
+                str(figure.n),
+                _shown(figure.value),
+                "" if name not in ends else " .. ".join(map(_shown, ends[name])),
+            )
+            for name, figure in figures.items()
+        ]
+        return notebook_html(
+            f"Attack {printable(self.kind)}, trust filter {self.trust_filter}: {self.n} queries",
+            html_table(["metric", "n", "value", "95% interval"], rows),
+        )
+
+
+def attack_frame(found: Iterable[AttackFigures]) -> pd.DataFrame:
+    """Figures of attacks as long rows.
+
+    Returns:
+        kind, trust_filter, metric, value, n, and the 95% interval low, high (NaN where the
+        metric has none). Displacement, recall lost to the poison, is among the metrics.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, object]] = []
+    for figures in found:
+        about = {"kind": figures.kind, "trust_filter": figures.trust_filter}
+        for name, (value, n) in figures.figures.items():
+            rate = figures.rates.get(name)
+            low, high = (np.nan, np.nan) if rate is None else (rate.low, rate.high)
+            rows.append({**about, "metric": name, "value": value, "n": n, "low": low, "high": high})
+        rows.append({**about, "metric": "displacement", **_as_row(figures.displacement)})
+    columns = ["kind", "trust_filter", "metric", "value", "n", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _as_row(lost: Displaced) -> dict[str, float]:
+    return {"value": lost.mean, "n": lost.n, "low": lost.low, "high": lost.high}
+
+
+def _shown(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.3f}"
 
 
 def measure_attacks(

@@ -10,6 +10,7 @@ import numpy as np
 
 from comis_eval.candidates import Rankings
 from comis_eval.metrics import Mean, Values
+from comis_eval.text import html_table, notebook_html, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,6 +106,29 @@ class Evaluation:
             ]
         )
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: every figure beside the reference rows, and what to know."""
+        named = {"all": self.means["all"], **self.references}
+        body = [
+            (printable(metric), str(mean.n), *(_figure(row.get(metric)) for row in named.values()))
+            for metric, mean in self.means["all"].items()
+        ]
+        data = self.dataset
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        warnings = [
+            *(f"lane {printable(lane)} is dead: no query has a hit" for lane in self.dead_lanes),
+            *([f"{len(self.leaks)} leaks: see .leaks"] if self.leaks else []),
+            *map(printable, self.notes),
+        ]
+        columns = ["metric", "n", "value", *map(printable, self.references)]
+        return notebook_html(
+            printable(f"{self.pipeline} on {data['name']} {data['version']}, {data['split']}"),
+            f"config {self.config_hash[:12]}, dataset {data['fingerprint'][:12]}, "
+            f"seed {self.seed}; {counts}",
+            *warnings,
+            html_table(columns, body),
+        )
+
     def __repr__(self) -> str:
         figures = ", ".join(
             f"{name} {mean.value:.3f}"
@@ -112,3 +136,8 @@ class Evaluation:
             if name in ("ndcg@10", "recall@5", "utility") and not np.isnan(mean.value)
         )
         return f"<Evaluation of {self.pipeline} on {self.dataset['name']}: {figures}>"
+
+
+def _figure(mean: Mean | None) -> str:
+    """A figure with three decimals, a dash where it is undefined: that is not 0."""
+    return "-" if mean is None or np.isnan(mean.value) else f"{mean.value:.3f}"

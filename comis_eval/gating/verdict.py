@@ -11,6 +11,7 @@ from comis_eval.evaluation import Evaluation
 from comis_eval.gating.explain import Explanation
 from comis_eval.gating.policy import Policy
 from comis_eval.stats import Outcome
+from comis_eval.text import html_table, notebook_html, printable
 
 Undecided = Literal["report", "pass", "fail"]
 Found = Literal["ok", "leak", "regression"]
@@ -135,6 +136,17 @@ class Verdict:
             return tuple(f"{g.name} improved" for g in self.gated if g.outcome == "improvement")
         told = [check.told for check in self.checks if check.outcome == self.outcome]
         return tuple(told + [sentence(g) for g in self.gated if g.outcome == self.outcome])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the outcome, why, and every check and figure."""
+        rows: list[tuple[str, str, str]] = [(c.name, c.outcome, c.told) for c in self.checks]
+        rows += [(gated.name, gated.outcome, sentence(gated)) for gated in self.gated]
+        sides = f"{printable(self.candidate.label)} against {printable(self.baseline.label)}"
+        return notebook_html(
+            f"{self.outcome}: {sides}",
+            *map(printable, (*self.reasons, *self.notes)),
+            html_table(["what", "outcome", "found"], [[*map(printable, r)] for r in rows], texts=3),
+        )
 
 
 def sentence(gated: Gated) -> str:

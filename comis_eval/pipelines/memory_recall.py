@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from comis_eval.candidates import Candidates, Rankings
 from comis_eval.config import Config
@@ -13,6 +14,9 @@ from comis_eval.pipelines.explain import random_delimiter, result
 from comis_eval.pipelines.rank import rank
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.types import Query, RecallResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +69,14 @@ class MemoryRecall:
                 stands in the result.
         """
         return result(self.live(query), 0, delimiter=self.delimiter)
+
+    def explain(self, query: Query) -> pd.DataFrame:
+        """Why each candidate ranks where it does; see :func:`comis_eval.types.explained`.
+
+        Raises:
+            LaneError: If a lane could not search.
+        """
+        return self.recall(query).explain()
 
     def live(self, query: Query) -> Rankings:
         """What :meth:`recall` is told from: every stage of the one answer."""

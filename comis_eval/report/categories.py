@@ -44,10 +44,12 @@ class Categories:
     Attributes:
         metric: Which figure.
         series: By evaluation; every series has the same categories in the same order.
+        by: What the queries are grouped by.
     """
 
     metric: str
     series: Mapping[str, tuple[Bar, ...]]
+    by: str = "category"
 
     def draw(self, width: float = WIDE) -> Drawing:
         """Lay out a row a category, with the intervals as whiskers."""
@@ -83,7 +85,7 @@ class Categories:
         return Drawing(
             width,
             frame.height,
-            f"{self.metric} by category with 95% intervals",
+            f"{self.metric} by {self.by} with 95% intervals",
             "; ".join(
                 f"{name}, {bar.category}: {number(bar.value)} "
                 f"[{number(bar.low)}, {number(bar.high)}], n {bar.n}"

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from comis_eval.evaluation import Evaluation
 from comis_eval.metrics import ALL, STAGES
 from comis_eval.report.drawing import LOOKS, WIDE, Box, Drawing, Label, Mark, Role, legend, rows
+from comis_eval.text import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,14 @@ class Funnel:
 
     stages: tuple[str, ...]
     counts: Mapping[str, tuple[int, ...]]
+
+    def frame(self) -> pd.DataFrame:
+        """The counts as a table: a row a stage, a column an evaluation."""
+        import pandas as pd
+
+        names = [printable(name) for name in self.counts]
+        columns = dict(zip(names, self.counts.values(), strict=True))
+        return pd.DataFrame(columns, index=pd.Index(self.stages, name="after"))
 
     def draw(self, width: float = WIDE) -> Drawing:
         """Lay out a bar a stage; what is left after the last is in somebody's context."""

@@ -12,6 +12,7 @@
 Read records, then tracker, writer and process (two ends of a pipe), recorder, store.
 """
 
+from comis_eval.tracking.frame import runs_frame
 from comis_eval.tracking.names import mlflow_name
 from comis_eval.tracking.place import dashboard_command
 from comis_eval.tracking.recorder import Outcome
@@ -29,4 +30,5 @@ __all__ = [
     "Tracker",
     "dashboard_command",
     "mlflow_name",
+    "runs_frame",
 ]

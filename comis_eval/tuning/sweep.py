@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from comis_eval.evaluation.measure import LOCAL, check_serves
 from comis_eval.metrics import ALL, leaks, means, parse
 from comis_eval.metrics.lists import given
 from comis_eval.pipelines.retrieval import Retriever
+from comis_eval.text import printable
 from comis_eval.tuning import ledger
 from comis_eval.tuning.answers import enforces, retrieved
 from comis_eval.tuning.confirm import Choice
 from comis_eval.tuning.flat import flat_region
+from comis_eval.tuning.frames import sweep_html, trials_frame
 from comis_eval.tuning.holdout import FOLDS, HeldOut, chosen, held_out, parts_of
 from comis_eval.tuning.importance import importances as importances_of
 from comis_eval.tuning.parts import Bench
@@ -36,6 +38,9 @@ from comis_eval.tuning.study import Progress, run_study
 from comis_eval.tuning.task import Plan, Task
 from comis_eval.tuning.tool_space import tool_space
 from comis_eval.tuning.workers import WorkerSpec, run_workers
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 JOURNAL = "study.jsonl"
 """Name of a study's journal in its folder."""
@@ -98,6 +103,18 @@ class SweepResult:
         if self.decision.outcome == "adopt" and self.choice is not None:
             return self.study.config(self.choice.number)
         return self.current
+
+    def trials(self) -> pd.DataFrame:
+        """Every trial as a row; see :func:`comis_eval.tuning.frames.trials_frame`."""
+        return trials_frame(self.study)
+
+    def __repr__(self) -> str:
+        trials = len(self.study.trials)
+        return f"<SweepResult {printable(self.name)}: {trials} trials, {self.decision.outcome}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; see :func:`comis_eval.tuning.frames.sweep_html`."""
+        return sweep_html(self)
 
 
 @dataclass(frozen=True, kw_only=True)

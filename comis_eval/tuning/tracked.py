@@ -15,7 +15,7 @@ from comis_eval.evaluation import Evaluation
 from comis_eval.evaluation.inputs import objective_of
 from comis_eval.evaluation.measure import versions
 from comis_eval.text import sha256_text
-from comis_eval.tracking import Parent, Run, TrackedDataset
+from comis_eval.tracking import Logged, Parent, Run, TrackedDataset, Tracker
 from comis_eval.tuning.measured import Objective
 from comis_eval.tuning.records import TrialRecord
 from comis_eval.tuning.sweep import SweepPlan, SweepResult
@@ -118,6 +118,35 @@ def parent_of(
         artifacts=artifacts or {},
         resume=f"the same command with --study {plan.name} --resume --trials 0",
     )
+
+
+def track(
+    result: SweepResult,
+    plan: SweepPlan,
+    *,
+    uri: str | None = None,
+    which: str = "all",
+    artifacts: Mapping[str, Path] | None = None,
+) -> Logged:
+    """Log a sweep that was run in this process, after the fact.
+
+    Args:
+        result: What came of it.
+        plan: What was asked for.
+        uri: As for :meth:`comis_eval.tracking.Tracker.open`.
+        which: Which trials become runs: ``all``, ``top:N`` or ``none``.
+        artifacts: Files to upload, by their path in MLflow.
+
+    Raises:
+        ConfigError: If the address or ``which`` cannot be used.
+        TrackingError: If anything is missing in MLflow, after retries.
+    """
+    at = round(time.time() * 1000)
+    parent = parent_of(
+        plan, result.dataset, result.current, started_ms=at, result=result, artifacts=artifacts
+    )
+    runs = [run_of(record, result.study.objectives, at_ms=at) for record in result.study.trials]
+    return Tracker.open(uri).log_sweep(parent, runs, which=which)
 
 
 def single(

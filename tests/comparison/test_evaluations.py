@@ -182,3 +182,16 @@ def test_nothing_to_compare_is_an_error() -> None:
 def test_pairs_say_which_way_is_up() -> None:
     assert pairs(BASE, BASE, Cell("hit@5")).higher_is_better
     assert not pairs(BASE, BASE, Cell("policy_leak")).higher_is_better
+
+
+def test_differences_as_a_table() -> None:
+    a = evaluation({"hit@5": [1, 0, 0]}, categories=["x", "y", "y"])
+    b = evaluation({"hit@5": [1, 1, 0]}, categories=["x", "y", "y"])
+    compared = compare_evaluations(a, b, metrics=["hit@5"])
+    frame = compared.frame()
+    assert frame["category"].tolist() == ["all", "x", "y"]
+    assert frame["difference"].tolist() == pytest.approx([1 / 3, 0, 0.5])
+    assert frame[["before", "after"]].iloc[0].tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert frame["p"].tolist() == [d.p_adjusted for d in (*compared.headline, *compared.categories)]
+    assert frame["n"].tolist() == [3, 1, 2]
+    assert (frame["other"] == 1).all()

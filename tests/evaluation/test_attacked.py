@@ -8,7 +8,7 @@ import pytest
 
 from comis_eval.datasets import Attack, without_poison
 from comis_eval.errors import EvaluationError
-from comis_eval.evaluation import measure_attacks
+from comis_eval.evaluation import attack_frame, measure_attacks
 from comis_eval.pipelines.retrieval import Retriever
 from tests.evaluation.world import MEMORIES, HandEmbedder, settings, world
 
@@ -107,3 +107,18 @@ def test_each_store_is_searched_once(monkeypatch):
     )  # fmt: skip
     attacked((Attack("q1", ("w",), "page"),))
     assert sorted(searched) == [len(MEMORIES) - 1, len(MEMORIES)]
+
+
+def test_figures_as_long_rows():
+    found = attacked((Attack("q1", ("w",), "page"),))
+    frame = attack_frame(found)
+    assert list(frame) == ["kind", "trust_filter", "metric", "value", "n", "low", "high"]
+    asr = frame[frame["metric"] == "asr@3"].set_index("trust_filter")
+    assert asr.loc["on", ["value", "n"]].tolist() == [0.0, 1]
+    assert asr.loc["off", ["value", "n", "high"]].tolist() == [1.0, 1, 1.0]
+    lost = frame[frame["metric"] == "displacement"].set_index("trust_filter")
+    assert lost["value"].to_dict() == {"on": 0.0, "off": 0.5}
+    plain = frame[frame["metric"] == "leak_rank@3"]
+    assert plain["low"].isna().all(), "no interval"
+    assert len(frame) == sum(len(f.figures) + 1 for f in found)
+    assert list(attack_frame([])) == list(frame)

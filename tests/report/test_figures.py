@@ -185,6 +185,8 @@ def test_the_funnel_counts_by_stage_and_a_leak_is_loud():
     found = funnel({"now": evaluation(FUNNEL)})
     assert found.stages == ("search", "fuse", "rerank", "score", "trust", "dedup", "budget")
     assert found.counts == {"now": (4, 4, 4, 3, 1, 1, 1)}
+    frame = found.frame()
+    assert frame["now"].to_dict() == dict(zip(found.stages, found.counts["now"], strict=True))
     drawing = found.draw()
     assert "1 LEAKED" in texts(drawing)
     assert any(mark.role == "bad" for mark in drawing.marks if isinstance(mark, Box))

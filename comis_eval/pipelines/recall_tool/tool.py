@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from comis_eval.candidates import Rankings
 from comis_eval.config import Config
 from comis_eval.datasets import Dataset
+from comis_eval.pipelines.explain import candidates
 from comis_eval.pipelines.recall_tool.answer import envelope
 from comis_eval.pipelines.recall_tool.arms import corpus_of, search
 from comis_eval.pipelines.recall_tool.pages import Paged
@@ -16,7 +17,10 @@ from comis_eval.pipelines.recall_tool.rank import rank
 from comis_eval.pipelines.recall_tool.table import ToolTable
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.store.loading import near_duplicates
-from comis_eval.types import Query
+from comis_eval.types import Query, explained
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,3 +109,14 @@ class RecallTool:
         """
         table = search(self.retriever, [query], self.config, live=True)
         return rank(table, self.config)
+
+    def explain(self, query: Query) -> pd.DataFrame:
+        """Why each candidate ranks where it does, with both arms, as an evaluation asks.
+
+        Returns:
+            See :func:`comis_eval.types.explained`; the tool has no boosts, its factors are 1.
+
+        Raises:
+            RequestError, LaneError, ModelError: As :meth:`table` does.
+        """
+        return explained(candidates(self.rank([query]), 0))
