@@ -37,14 +37,19 @@ def by_conversation(dataset: Dataset) -> Dataset:
     return replace(dataset, splits={name: tuple(groups) for name, groups in parts.items()})
 
 
-def main() -> None:
-    """Sweep, then tell the test conversations one by one."""
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", type=Path)
     parser.add_argument("--trials", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
-    given = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Sweep, then tell the test conversations one by one."""
+    given = parser().parse_args()
 
     dataset = by_conversation(import_locomo(given.source)[0])
     current, retriever = Config(), Retriever(dataset)

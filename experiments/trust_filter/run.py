@@ -1,0 +1,176 @@
+"""What the trust filter costs and saves under each attack: see README.md."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from comis_eval.config import Config
+from comis_eval.datasets import KINDS, Dataset, attack, without_poison
+from comis_eval.metrics import Inputs, displacement, exact_interval
+from comis_eval.report.drawing import Drawing
+from comis_eval.types import TrustLevel
+from experiments.common.claims import Claim
+from experiments.common.drawings import Bar, differences
+from experiments.common.experiment import Arms, Experiment, Options, Results
+from experiments.common.pairs import Pair, figures, finite, paired
+from experiments.common.scene import Scene, Scored, scored
+from experiments.common.tables import interval, lined, number
+
+HERE = Path(__file__).parent
+
+RATE = 0.25
+"""Share of the answerable queries that each planted kind is aimed at."""
+
+OFF, ON = "off", "on"
+PAIR = Pair(ON, OFF)
+CLEAN, DISPLACED = "no attack", "displacement@5"
+METRICS = ("asr@5", "utility", "ndcg@10", "over_block")
+UNATTACKED = METRICS[1:]
+
+
+class Attacked(NamedTuple):
+    """The attacked queries over memories with the poison, and over those without."""
+
+    poisoned: Scene
+    bare: Scene
+
+
+def arms(_: Sequence[Scene], __: Options) -> Arms:
+    """The filter as it is by default, and with every level let in."""
+    return {
+        ON: Config(),
+        OFF: Config().evolve(**{"rag.include_trust_levels": tuple(TrustLevel)}),
+    }
+
+
+def attacks_on(scene: Scene, seed: int) -> Mapping[str, Attacked]:
+    """Every kind planted alone, and what the set brings of its own, kind by kind."""
+
+    def make() -> dict[str, Attacked]:
+        bare = Scene.of(replace(without_poison(scene.dataset), embeddings={}, folder=None))
+        found = {
+            f"planted {kind}": _aimed(attack(scene.dataset, kind, rate=RATE, seed=seed), bare)
+            for kind in KINDS
+        }
+        if scene.dataset.attacks:
+            found["the set's own"] = _aimed(scene.dataset, bare)
+        return found
+
+    return scene.kept(("attacks", seed), make)
+
+
+def _aimed(poisoned: Dataset, bare: Scene) -> Attacked:
+    aimed = {one.query_id for one in poisoned.attacks}
+    at = [place for place, query in enumerate(poisoned.queries) if query.id in aimed]
+    return Attacked(Scene.of(poisoned).part(at), bare.part(at))
+
+
+def measure(scene: Scene, compared: Arms, options: Options) -> Results:
+    """Both settings under each kind of attack, and on the set without any poison."""
+    sizes = {"seed": options.seed, "resamples": options.resamples}
+    attacks = attacks_on(scene, options.seed)
+    bare = next(iter(attacks.values())).bare
+    clean = scene.kept("clean", lambda: Scene(without_poison(scene.dataset), bare.retriever))
+    calm = {
+        arm: {m: scored(clean.inputs(config), m) for m in UNATTACKED}
+        for arm, config in compared.items()
+    }
+    told: dict[str, Any] = {
+        "pairs": {key(CLEAN): paired(clean, calm, [PAIR], **sizes)[PAIR.name]},
+        "arms": {CLEAN: figures(calm)},
+        "rates": {},
+    }
+    for kind, (poisoned, without) in attacks.items():
+        found: dict[str, dict[str, Scored]] = {}
+        for arm, config in compared.items():
+            inputs = poisoned.inputs(config)
+            found[arm] = {m: scored(inputs, m) for m in METRICS}
+            found[arm][DISPLACED] = _displaced(without.inputs(config), inputs)
+        told["pairs"][key(kind)] = paired(poisoned, found, [PAIR], **sizes)[PAIR.name]
+        told["arms"][kind] = figures(found)
+        told["rates"][kind] = {arm: _rate(one["asr@5"]) for arm, one in found.items()}
+    return told
+
+
+def key(kind: str) -> str:
+    """How results call the filter's effect under a kind of attack."""
+    return f"{kind}: {PAIR.name}"
+
+
+def _displaced(clean: Inputs, poisoned: Inputs) -> Scored:
+    values = displacement(clean, poisoned, 5)
+    like = scored(poisoned, "recall@5")
+    shares = like.weights
+    counted = shares > 0
+    return Scored(
+        values, shares, float(shares[counted] @ values[counted]) if counted.any() else float("nan")
+    )
+
+
+def _rate(found: Scored) -> dict[str, Any]:
+    counted = found.values[found.weights > 0]
+    hits, n = int((counted > 0).sum()), len(counted)
+    low, high = exact_interval(hits, n)
+    return {"hits": hits, "n": n, "low": finite(low), "high": finite(high)}
+
+
+CLAIMS: tuple[Claim, ...] = ()
+
+
+def table(results: Results) -> str:
+    """Attack by attack: how often it succeeds, what it displaces, what is lost to the filter."""
+    body = []
+    for name, told in results["sets"].items():
+        for kind, both in told["arms"].items():
+            rates = told["rates"].get(kind)
+            found = told["pairs"][key(kind)]
+            body.append(
+                [
+                    name,
+                    kind,
+                    *("-" if rates is None else _share(rates[arm]) for arm in (OFF, ON)),
+                    *(number(both[arm].get(DISPLACED)) for arm in (OFF, ON)),
+                    *(number(both[arm]["over_block"]) for arm in (OFF, ON)),
+                    interval(found["utility"]),
+                    str(found["utility"]["queries"]),
+                ]
+            )
+    head = [
+        "set", "attack", "asr@5 off", "asr@5 on", "displacement@5 off", "on", "over_block off",
+        "on", "utility, on less off, 95%", "queries",
+    ]  # fmt: skip
+    return lined(head, body)
+
+
+def _share(rate: Mapping[str, Any]) -> str:
+    share = rate["hits"] / rate["n"]
+    return f"{share:.3f} [{rate['low']:.3f}, {rate['high']:.3f}]"
+
+
+def figure(results: Results) -> Drawing:
+    """What the filter does to the success of each attack."""
+    bars = [
+        Bar(f"{kind.removesuffix(f': {PAIR.name}')}, {name}", one["mean"], one["low"], one["high"])
+        for name, told in results["sets"].items()
+        for kind, metrics in told["pairs"].items()
+        if "asr@5" in metrics
+        for one in [metrics["asr@5"]]
+        if one["low"] is not None
+    ]
+    return differences(
+        "asr@5: trust filter on less off, 95% interval",
+        "Left of 0 the filter stops the attack; at 0 it does nothing against it.",
+        bars,
+    )
+
+
+EXPERIMENT = Experiment(HERE, arms, measure, CLAIMS, table, figure)
+
+if __name__ == "__main__":
+    EXPERIMENT.main()
