@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from comis_eval.candidates import Rankings
 from comis_eval.config import Config
 from comis_eval.report.drawing import Drawing
+from experiments.abstention.elsewhere import with_unanswerable
 from experiments.abstention.gate import GATE, gate_arms, gated
 from experiments.common.claims import Claim
 from experiments.common.drawings import curves
@@ -113,6 +114,7 @@ def arms(_: Sequence[Scene], __: Options) -> Arms:
 def measure(scene: Scene, compared: Arms, options: Options) -> Results:
     """Floors chosen on one half and applied to the other, both ways round; then the gate."""
     sizes = {"seed": options.seed, "resamples": options.resamples}
+    scene = with_unanswerable(scene)
     answerable = np.array([query.answerable for query in scene.dataset.queries])
     answered = answerable & _answered(scene)
     found: dict[str, dict[str, Scored]] = {}
@@ -200,7 +202,38 @@ def _bound(scene: Scene, answerable: NDArray[np.bool_]) -> dict[str, Any]:
     return told
 
 
-CLAIMS: tuple[Claim, ...] = ()
+CLAIMS = (
+    Claim(
+        "a floor on similarity knows a question asked elsewhere, one on fused ranks hardly does",
+        Pair(SIMILARITY, FUSED), ABSTAINED, "more", ("locomo",),
+    ),
+    Claim(
+        "so does one on the reranker's score",
+        Pair(RERANKER, FUSED), ABSTAINED, "more", ("locomo",),
+    ),
+    Claim(
+        "a floor on the reranker's score silences more than one on final scores",
+        Pair(RERANKER, FINAL), ABSTAINED, "more", ("core", "locomo"),
+    ),
+    Claim(
+        "a floor on similarity leaves more of the relevant memories than one on fused ranks",
+        Pair(SIMILARITY, FUSED), KEPT, "more", ("core",),
+    ),
+    Claim(
+        "a floor on the reranker's score leaves more than one on fused ranks",
+        Pair(RERANKER, FUSED), KEPT, "more", ("starter", "core"),
+    ),
+    Claim("the gate silences unanswerable queries", GATE, ABSTAINED, "more", ("core",)),
+    Claim(
+        "the gate silences answerable queries",
+        GATE, "answerable: silent", "more", ("starter", "core"),
+    ),
+    Claim(
+        "above all those that share no word with their answer",
+        GATE, "no shared word: silent", "more", ("core",),
+    ),
+    Claim("the gate costs answers", GATE, "hit@5", "less", ("core",)),
+)  # fmt: skip
 
 
 def table(results: Results) -> str:

@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 METRICS = ("utility", "ndcg@10", "recall@5")
 ALPHAS = ("recency", "temporal", "proof", "trust")
 DEFAULT, NONE = "default", "none"
+PLAIN = Pair(DEFAULT, NONE)
 
 
 def tuned(name: str) -> str:
@@ -63,7 +64,7 @@ def measure(scene: Scene, compared: Arms, options: Options) -> Results:
     """All queries for what never saw them; the unseen half for what was tuned on the other."""
     own, sizes = tuned(scene.name), {"seed": options.seed, "resamples": options.resamples}
     others = [arm for arm in compared if arm not in {DEFAULT, NONE, own}]
-    whole = [Pair(DEFAULT, NONE), *(Pair(arm, DEFAULT) for arm in others)]
+    whole = [PLAIN, *(Pair(arm, DEFAULT) for arm in others)]
     told: dict[str, Any] = measured(scene, compared, whole, METRICS, **sizes)
     if own in compared:
         unseen = scene.kept("unseen", lambda: scene.part(halves(scene, options.seed).unseen))
@@ -77,7 +78,38 @@ def measure(scene: Scene, compared: Arms, options: Options) -> Results:
     return told
 
 
-CLAIMS: tuple[Claim, ...] = ()
+CLAIMS = (
+    Claim("the default alphas are better than none", PLAIN, "utility", "more", ("core",)),
+    Claim(
+        "the default alphas are worse than none", PLAIN, "utility", "less", ("starter", "locomo")
+    ),
+    *(
+        Claim(
+            "alphas tuned on the set's other half are better than the default ones",
+            Pair(tuned(name), DEFAULT), "utility", "more", (name,),
+        )
+        for name in ("starter", "core", "locomo")
+    ),
+    Claim(
+        "tuned alphas are better than none",
+        Pair(tuned("core"), NONE), "utility", "more", ("core",),
+    ),
+    *(
+        Claim(
+            "tuned alphas are no better than none",
+            Pair(tuned(name), NONE), "utility", "same", (name,), margin,
+        )
+        for name, margin in (("starter", 0.05), ("locomo", 0.01))
+    ),
+    Claim(
+        "alphas tuned on LoCoMo are worse than the default ones",
+        Pair(tuned("locomo"), DEFAULT), "utility", "less", ("starter", "core"),
+    ),
+    Claim(
+        "alphas tuned on core are worse than the default ones",
+        Pair(tuned("core"), DEFAULT), "utility", "less", ("locomo",),
+    ),
+)  # fmt: skip
 
 
 def table(results: Results) -> str:
@@ -91,7 +123,7 @@ def table(results: Results) -> str:
     )
     trained = [arm for arm in alphas if arm not in {DEFAULT, NONE}]
     pairs = [
-        Pair(DEFAULT, NONE),
+        PLAIN,
         *(Pair(arm, other) for arm in trained for other in (DEFAULT, NONE)),
     ]
     return f"{settings}\n\n{pairs_table(results, pairs, METRICS)}"

@@ -26,6 +26,10 @@ METRICS = (METRIC, "utility", "recall@5")
 WEIGHTS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 4.0)
 KS = (1, 5, 20, 60, 120)
 DEFAULT = "default"
+WEIGHT = Pair("vector 4", "vector 0.25")
+SMALL_K = Pair("k 5", DEFAULT)
+FIXED = {WEIGHT.first: (4.0, 60), WEIGHT.second: (0.25, 60), SMALL_K.first: (1.0, 5)}
+"""Chosen on nothing; compared on all queries."""
 
 
 def best(name: str) -> str:
@@ -50,7 +54,7 @@ def grid_of(scene: Scene) -> dict[tuple[float, int], float]:
 
 def arms(scenes: Sequence[Scene], options: Options) -> Arms:
     """The default, and the best setting on one half of each set; the first of equal ones."""
-    found = {DEFAULT: Config()}
+    found = {DEFAULT: Config(), **{arm: GRID[at] for arm, at in FIXED.items()}}
     for scene in scenes:
         tune = scene.kept("tune", lambda s=scene: s.part(halves(s, options.seed).tune))
         scores = grid_of(tune)
@@ -59,16 +63,14 @@ def arms(scenes: Sequence[Scene], options: Options) -> Arms:
 
 
 def measure(scene: Scene, compared: Arms, options: Options) -> Results:
-    """On the half that chose nothing: each best beside the default, and the set's own beside it."""
-    own = best(scene.name)
-    foreign = [arm for arm in compared if arm not in {DEFAULT, own}]
-    pairs = [Pair(arm, DEFAULT) for arm in compared if arm != DEFAULT]
-    if own in compared:
-        pairs += [Pair(arm, own) for arm in foreign]
+    """Fixed settings on all queries; chosen ones on the half that chose nothing."""
+    own, sizes = best(scene.name), {"seed": options.seed, "resamples": options.resamples}
+    chosen = [arm for arm in compared if arm not in {DEFAULT, *FIXED}]
+    pairs = [Pair(arm, DEFAULT) for arm in chosen]
+    pairs += [Pair(arm, own) for arm in chosen if own in compared and arm != own]
     unseen = scene.kept("unseen", lambda: scene.part(halves(scene, options.seed).unseen))
-    told: dict[str, Any] = measured(
-        unseen, compared, pairs, METRICS, seed=options.seed, resamples=options.resamples
-    )
+    told: dict[str, Any] = measured(unseen, compared, pairs, METRICS, **sizes)
+    told["pairs"] |= measured(scene, compared, [WEIGHT, SMALL_K], METRICS, **sizes)["pairs"]
     told["settings"] = {
         arm: {"vector": config.lane_weight("vector"), "k": config.harness.fusion.k}
         for arm, config in compared.items()
@@ -80,7 +82,29 @@ def measure(scene: Scene, compared: Arms, options: Options) -> Results:
     return told
 
 
-CLAIMS: tuple[Claim, ...] = ()
+CLAIMS = (
+    Claim(
+        "a heavy vector lane beats a light one", WEIGHT, METRIC, "more", ("starter", "core")
+    ),
+    Claim("a heavy vector lane loses to a light one", WEIGHT, METRIC, "less", ("locomo",)),
+    Claim("a small k beats the default", SMALL_K, METRIC, "more", ("starter", "locomo")),
+    Claim(
+        "the best setting of its own other half beats the default",
+        Pair(best("locomo"), DEFAULT), METRIC, "more", ("locomo",),
+    ),
+    Claim(
+        "the best setting of core loses to the default",
+        Pair(best("core"), DEFAULT), METRIC, "less", ("locomo",),
+    ),
+    Claim(
+        "the best setting of LoCoMo loses to the set's own",
+        Pair(best("locomo"), best("core")), METRIC, "less", ("core",),
+    ),
+    Claim(
+        "the best setting of its own other half is the default to within noise",
+        Pair(best("core"), DEFAULT), METRIC, "same", ("core",), 0.03,
+    ),
+)  # fmt: skip
 
 
 def table(results: Results) -> str:
@@ -93,15 +117,17 @@ def table(results: Results) -> str:
         [[arm, f"{v['vector']:g}", str(v["k"])] for arm, v in settings.items()],
     )
     names = list(results["sets"])
+    searched = [arm for arm in settings if arm not in FIXED]
     regret = lined(
-        [f"{METRIC} on the unseen half of", *settings],
+        [f"{METRIC} on the unseen half of", *searched],
         [
-            [name, *(number(results["sets"][name]["arms"][arm][METRIC]) for arm in settings)]
+            [name, *(number(results["sets"][name]["arms"][arm][METRIC]) for arm in searched)]
             for name in names
         ],
     )
-    pairs = [
-        Pair(arm, other) for other in settings for arm in settings if arm not in {other, DEFAULT}
+    pairs = [WEIGHT, SMALL_K]
+    pairs += [
+        Pair(arm, other) for other in searched for arm in searched if arm not in {other, DEFAULT}
     ]
     return f"{chosen}\n\n{regret}\n\n{pairs_table(results, pairs, METRICS)}"
 

@@ -47,11 +47,11 @@ CLAIMS = (
         FUSED, "ndcg@10", "more", ("core", "locomo"),
     ),
     Claim(
-        "beside vectors the two differ by less than a hundredth",
+        "beside vectors the two hardly differ",
         FUSED, "ndcg@10", "same", ("starter", "core", "locomo"), 0.015,
     ),
     Claim(
-        "alone the two differ by less than a hundredth",
+        "alone the two hardly differ",
         ALONE, "ndcg@10", "same", ("starter", "core", "locomo"), 0.01,
     ),
 )  # fmt: skip

@@ -66,7 +66,8 @@ def table(told: dict[str, Any]) -> str:
         for size in SIZES
     ]
     head = ["maxCandidates", "modelled ms", "measured, memories new", "measured, memories seen"]
-    return f"{lined(head, body)}\n\nMeasured on {told['machine']}, medians of {told['queries']} queries."
+    where = f"Measured on {told['machine']}, medians of {told['queries']} queries."
+    return f"{lined(head, body)}\n\n{where}"
 
 
 def parser() -> argparse.ArgumentParser:

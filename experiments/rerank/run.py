@@ -52,7 +52,40 @@ def measure(scene: Scene, compared: Arms, options: Options) -> Results:
     return told
 
 
-CLAIMS: tuple[Claim, ...] = ()
+ALL = ("starter", "core", "locomo")
+DEFAULT = Pair("40", OFF)
+CLAIMS = (
+    Claim("reranking 40 ranks better", DEFAULT, "ndcg@10", "more", ("starter", "locomo")),
+    Claim(
+        "reranking 40 changes no ranking for the better",
+        DEFAULT,
+        "ndcg@10",
+        "same",
+        ("core",),
+        0.03,
+    ),
+    Claim(
+        "reranking 40 brings more of the answers into the first five",
+        DEFAULT,
+        "recall@5",
+        "more",
+        ALL,
+    ),
+    Claim("reranking 40 makes contexts worth less", DEFAULT, "utility", "less", ("core",)),
+    Claim(
+        "20 candidates find more than 10", Pair("20", "10"), "ndcg@10", "more", ("core", "locomo")
+    ),
+    Claim("40 candidates find more than 20", Pair("40", "20"), "ndcg@10", "more", ("locomo",)),
+    Claim(
+        "40 candidates find no more than 20",
+        Pair("40", "20"),
+        "ndcg@10",
+        "same",
+        ("starter", "core"),
+        0.015,
+    ),
+    Claim("beyond 40 little is gained", Pair("100", "40"), "ndcg@10", "same", ALL, 0.02),
+)
 
 
 def table(results: Results) -> str:

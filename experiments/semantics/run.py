@@ -59,13 +59,77 @@ def measure(scene: Scene, compared: Arms, options: Options) -> Results:
     return measured(scene, compared, pairs, METRICS, seed=options.seed, resamples=options.resamples)
 
 
-CLAIMS: tuple[Claim, ...] = ()
+ALL = ("starter", "core", "locomo")
+
+
+def _alone(switch: str) -> Pair:
+    return Pair(switch, DOCUMENTED)
+
+
+CLAIMS = (
+    Claim(
+        "without trimToMaxResults the context fills up with ballast",
+        _alone("trimToMaxResults"), "utility", "less", ALL,
+    ),
+    Claim("wrapping learned memories costs room", _alone("wrap"), "utility", "less", ALL),
+    Claim("the short line format saves room", _alone("lineFormat"), "utility", "more", ALL),
+    Claim(
+        "without the earlier turns less is found",
+        _alone("queryContextTurns"), "utility", "less", ("starter", "core"),
+    ),
+    Claim(
+        "lanes read only to twice the limit rank better than lanes read to 100",
+        _alone("laneDepth"), "utility", "more", ALL,
+    ),
+    Claim(
+        "without refill the ranking of what the trust filter leaves is short",
+        _alone("trustRefill"), "ndcg@10", "less", ("core", "locomo"),
+    ),
+    Claim(
+        "statistics of the whole table rank another tenant's words into the query",
+        _alone("keywordStatistics"), "ndcg@10", "less", ("locomo",),
+    ),
+    Claim(
+        "with the entity lane on, nested fusion without re-entry of the seeds buries them",
+        Pair(f"{ENTITY}, fusion", ENTITY), "utility", "less", ("starter", "core"),
+    ),
+    Claim(
+        "with the entity lane on, seeds that re-enter help",
+        Pair(f"{ENTITY}, entitySeedsReenter", ENTITY), "utility", "more", ("starter", "core"),
+    ),
+    Claim(
+        "all switches together rank worse",
+        Pair(PRODUCTION, DOCUMENTED), "ndcg@10", "less", ("core", "locomo"),
+    ),
+    Claim(
+        "all switches together change utility by less than three hundredths",
+        Pair(PRODUCTION, DOCUMENTED), "utility", "same", ("core",), 0.035,
+    ),
+)  # fmt: skip
 
 
 def table(results: Results) -> str:
-    """Every switch on every set."""
-    names = [name for told in results["sets"].values() for name in told["arms"]]
-    return pairs_table(results, pairs_of(list(dict.fromkeys(names))), METRICS)
+    """Every switch that changes some query of a set, and the names of those that do not."""
+    names = dict.fromkeys(name for told in results["sets"].values() for name in told["arms"])
+    pairs = pairs_of(list(names))
+    moving = {
+        name: [pair for pair in pairs if _changes(told["pairs"][pair.name])]
+        for name, told in results["sets"].items()
+    }
+    tables = [
+        pairs_table({"sets": {name: told}}, moving[name], METRICS)
+        for name, told in results["sets"].items()
+    ]
+    still = [
+        f"No query of {name} changes by: "
+        f"{'; '.join(pair.first for pair in pairs if pair not in moving[name])}."
+        for name in results["sets"]
+    ]
+    return "\n\n".join([*tables, *still])
+
+
+def _changes(metrics: Results) -> bool:
+    return any(found["changed"] for found in metrics.values())
 
 
 def figure(results: Results) -> Drawing:

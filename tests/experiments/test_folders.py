@@ -92,7 +92,7 @@ def test_figures_in_the_index_are_those_of_the_experiments() -> None:
     assert [name for name in RUNS if f"({name}/README.md)" not in index] == []
 
 
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", [*commands()])
 def test_command_names_a_program_and_options_that_it_takes(command: str) -> None:
     _, script, *arguments = shlex.split(command, comments=True)
     program = _program(ROOT / script)

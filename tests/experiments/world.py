@@ -13,12 +13,14 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments"
 RUNS = tuple(
     sorted(
-        path.parent.name for path in FOLDER.glob("*/run.py") if "EXPERIMENT = " in path.read_text()
+        path.parent.name
+        for path in FOLDER.glob("*/run.py")
+        if "EXPERIMENT = " in path.read_text("utf-8")
     )
 )
 """Every folder whose run.py declares an experiment."""
 
-REDUCED = Options(seed=0, limit=160, resamples=200, trials=25)
+REDUCED = Options(seed=0, limit=160, resamples=200, trials=60)
 
 
 @cache
