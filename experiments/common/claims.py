@@ -9,6 +9,9 @@ from experiments.common.pairs import Pair
 
 Expected = Literal["more", "less", "same"]
 
+LEVEL = 0.05
+"""A direction needs an interval off 0, and a p at or below this after correction."""
+
 
 class Claim(NamedTuple):
     """What one difference must look like.
@@ -59,8 +62,9 @@ class Claim(NamedTuple):
         if self.expected == "same":
             within = reduced or -self.margin <= low <= high <= self.margin
             return bool(abs(mean) <= self.margin and within)
-        away = mean if reduced else low if self.expected == "more" else high
-        return bool(away > 0 if self.expected == "more" else away < 0)
+        end = mean if reduced else low if self.expected == "more" else high
+        away = end > 0 if self.expected == "more" else end < 0
+        return bool(away and (reduced or told["p_adjusted"] <= LEVEL))
 
 
 def exchanged(arms: Mapping[str, Any], pair: Pair) -> dict[str, Any]:

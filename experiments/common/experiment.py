@@ -133,12 +133,14 @@ def told(claims: Sequence[Claim], results: Results) -> str:
                     name,
                     claim.metric,
                     interval(found),
-                    number(found["p"], 4),
+                    number(found["p_adjusted"], 4),
                     f"{found['queries']} ({found['groups']})",
                     "holds" if claim.holds(results, name) else "**does not hold**",
                 ]
             )
-    return lined(["claim", "set", "metric", "difference, 95%", "p", "queries (groups)", ""], body)
+    return lined(
+        ["claim", "set", "metric", "difference, 95%", "p (MaxT)", "queries (groups)", ""], body
+    )
 
 
 def marked(readme: str, text: str, *, by: str = "run.py") -> str:

@@ -74,10 +74,6 @@ CLAIMS = (
     Claim("wrapping learned memories costs room", _alone("wrap"), "utility", "less", ALL),
     Claim("the short line format saves room", _alone("lineFormat"), "utility", "more", ALL),
     Claim(
-        "without the earlier turns less is found",
-        _alone("queryContextTurns"), "utility", "less", ("starter", "core"),
-    ),
-    Claim(
         "lanes read only to twice the limit rank better than lanes read to 100",
         _alone("laneDepth"), "utility", "more", ALL,
     ),

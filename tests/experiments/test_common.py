@@ -14,8 +14,8 @@ from tests.experiments.world import scene, where
 AB = Pair("a", "b")
 
 
-def results(mean: float | None, low: float = 0.0, high: float = 0.0) -> dict:
-    found = {"mean": mean, "low": low, "high": high}
+def results(mean: float | None, low: float = 0.0, high: float = 0.0, p: float = 0.01) -> dict:
+    found = {"mean": mean, "low": low, "high": high, "p_adjusted": p}
     return {"sets": {"s": {"pairs": {AB.name: {"m": found}}}}}
 
 
@@ -28,6 +28,8 @@ def claim(expected, margin: float = 0.0) -> Claim:
     [
         ("more", (0.2, 0.1, 0.3), True, True),
         ("more", (0.2, -0.1, 0.5), False, True),
+        ("more", (0.2, 0.1, 0.3, 0.051), False, True),
+        ("more", (0.2, 0.1, 0.3, 0.05), True, True),
         ("more", (-0.2, -0.3, -0.1), False, False),
         ("less", (-0.2, -0.3, -0.1), True, True),
         ("less", (-0.2, -0.5, 0.1), False, True),
