@@ -88,7 +88,7 @@ CLAIMS = (
             "alphas tuned on the set's other half are better than the default ones",
             Pair(tuned(name), DEFAULT), "utility", "more", (name,),
         )
-        for name in ("starter", "core", "locomo")
+        for name in ("core", "locomo")
     ),
     Claim(
         "tuned alphas are better than none",
