@@ -21,6 +21,8 @@ from comis_eval.config import (
     Config,
     Fault,
     RagConfig,
+    RecallToolConfig,
+    Settings,
     allowed,
     differences,
     faults,
@@ -402,10 +404,23 @@ def dump_rag(config: Config, *, comments: Sequence[str] = ()) -> str:
         config: Whose section.
         comments: Lines to put first; each becomes one comment line, whatever it holds.
     """
-    ours, defaults = (
-        rag.model_dump(mode="json", by_alias=True) for rag in (config.rag, RagConfig())
-    )
-    body = yaml.safe_dump({"rag": differences(ours, defaults)}, sort_keys=False)
+    return _dumped({"rag": _changed(config.rag, RagConfig())}, comments)
+
+
+def dump_recall_tool(config: Config, *, comments: Sequence[str] = ()) -> str:
+    """The recall tool's settings as YAML under ``harness``, as :func:`dump_rag` does the rag's."""
+    changed = _changed(config.harness.recall_tool, RecallToolConfig())
+    return _dumped({"harness": {"recallTool": changed}}, comments)
+
+
+def _changed(ours: Settings, defaults: Settings) -> dict[str, Any]:
+    """What of a part of the configuration differs from the defaults, as files have it."""
+    trees = (part.model_dump(mode="json", by_alias=True) for part in (ours, defaults))
+    return differences(*trees)
+
+
+def _dumped(tree: Mapping[str, Any], comments: Sequence[str]) -> str:
+    body = yaml.safe_dump(dict(tree), sort_keys=False)
     return "".join(f"# {printable(comment)}\n" for comment in comments) + body
 
 

@@ -18,6 +18,7 @@ ComisEvalError
 ├── CoverageError     a configuration reaches outside what the candidates table holds
 ├── MetricError       a metric cannot be computed from what it was given
 ├── EvaluationError   an evaluation file that cannot be used, or two that cannot be compared
+├── JudgeError        judgments that cannot be taken, read or exported
 ├── StudyError        a study that cannot be run, resumed or joined
 └── TrackingError     the work is saved but could not be tracked
 """
@@ -73,6 +74,10 @@ class MetricError(ComisEvalError):
 
 class EvaluationError(ComisEvalError):
     """An evaluation file that cannot be used, or two that cannot be compared."""
+
+
+class JudgeError(ComisEvalError):
+    """Judgments that cannot be taken, read or exported."""
 
 
 class StudyError(ComisEvalError):

@@ -66,7 +66,8 @@ def _symbol(match: re.Match[str]) -> str:
     return "␡" if code == 0x7F else f"\\u{{{code:x}}}"
 
 
-def _printable_lines(text: str) -> str:
+def printable_lines(text: str) -> str:
+    """Show text on several lines: as :func:`printable`, but line ends and tabs stay."""
     return _HIDDEN.sub(lambda m: m.group() if m.group() in "\n\t" else _symbol(m), text)
 
 
@@ -77,7 +78,7 @@ _HTML = str.maketrans(
 
 def html(text: str) -> str:
     """Show text inside an HTML element or a quoted attribute; line ends and tabs stay."""
-    return _printable_lines(text).translate(_HTML)
+    return printable_lines(text).translate(_HTML)
 
 
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]()#+\-.!|~:$^=]")
@@ -109,7 +110,7 @@ def csv_cell(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    shown = _printable_lines(str(value))
+    shown = printable_lines(str(value))
     if isinstance(value, int | float) or _NUMBER.fullmatch(shown):
         return shown
     return f"'{shown}" if shown[:1] in ("\t", "\n") or _FORMULA.match(shown) else shown

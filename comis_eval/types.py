@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from comis_eval import text
+
 
 class TrustLevel(StrEnum):
     """How far a memory may be believed, from configured fact to text of unknown origin."""
@@ -92,7 +94,7 @@ class Memory:
         taint_level: ``wrapped`` when the content already stands between safety markers.
         source_type: What delivered it (``api``, ``tool``, ``system``, ``document``).
         key, scope, project_id, created_by, author_type, relevance, importance, archived,
-            status, updated_at: Used by the recall tool alone.
+            status, updated_at, version: Used by the recall tool alone.
         duplicate_of: A label for metrics; no pipeline sees it.
     """
 
@@ -122,7 +124,13 @@ class Memory:
     archived: bool | None = None
     status: str | None = None
     updated_at: int | None = None
+    version: int | None = None
     duplicate_of: str | None = None
+
+    @property
+    def simhash(self) -> int:
+        """What near-duplicates have nearly alike, a signed integer of 64 bits."""
+        return text.simhash(self.content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,8 @@ EDGES = {
     "mlflow": ("comis_eval.tracking",),
     "matplotlib": ("comis_eval.report",),
     "mcp": ("comis_eval.serve", "comis_eval.pipelines.remote"),
+    "starlette": ("comis_eval.serve",),
+    "uvicorn": ("comis_eval.serve",),
 }
 """Where each heavy library lives, and nowhere else."""
 

@@ -26,6 +26,7 @@ from comis_eval.config_file import (
     MAX_DEPTH,
     describe,
     dump_rag,
+    dump_recall_tool,
     load_config,
     not_exportable,
     parse_yaml,
@@ -498,3 +499,30 @@ def test_the_loader_leaves_yaml_of_others_alone():
     # resolvers are per class: ours must not leak into PyYAML's own
     assert yaml.safe_load("010") == 8
     assert parse_yaml("010", where="x") == 10
+
+
+def test_one_value_of_a_profile_leaves_its_others(tmp_path):
+    path = tmp_path / "tool.yaml"
+    path.write_text("harness: {recallTool: {profiles: {factual: {limit: 3}}}}\n")
+    factual = load_config(path).harness.recall_tool.profiles.factual
+    assert (factual.limit, factual.min_importance, factual.order_by) == (3, 0.5, "relevance:desc")
+    set_ = load_config(None, overrides=["harness.recallTool.profiles.multiSession.limit=3"])
+    several = set_.harness.recall_tool.profiles.multi_session
+    assert (several.limit, several.min_importance, several.include_superseded) == (3, 0.2, True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"fusion.k": 3, "gate.floor": 0.25},
+        {"profiles.factual.order_by": None},
+        {"profiles.multi_session.include_superseded": False, "graph.enabled": True},
+    ],
+)
+def test_the_recall_tools_fragment_reads_back_as_it_was(tmp_path, changes):
+    config = Config().evolve(**{f"harness.recallTool.{k}": v for k, v in changes.items()})
+    path = tmp_path / "tool.yaml"
+    path.write_text(dump_recall_tool(config, comments=["study 7", "a\nharness: {}"]))
+    assert load_config(path).harness.recall_tool == config.harness.recall_tool
+    assert path.read_text().startswith("# study 7\n# a␤harness: {}\nharness:\n")

@@ -7,6 +7,7 @@ get a table of their own. The constants of utility stay those of the current con
 
 from comis_eval.ablation.effects import Ablation, Effect, ablate, as_document
 from comis_eval.ablation.measure import Measured, measure
+from comis_eval.ablation.tool_variants import tool_variants
 from comis_eval.ablation.variants import Variant, variants
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "ablate",
     "as_document",
     "measure",
+    "tool_variants",
     "variants",
 ]

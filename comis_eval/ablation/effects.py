@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from comis_eval.ablation.measure import measure
+from comis_eval.ablation.tool_variants import tool_not_ablated
 from comis_eval.ablation.variants import Kind, not_ablated
 from comis_eval.config import Config
 from comis_eval.datasets import Dataset
@@ -61,6 +62,7 @@ def ablate(
     config: Config | None = None,
     *,
     metric: str = "utility",
+    pipeline: str = "memory-recall",
     level: float = 0.05,
     resamples: int = 10_000,
     seed: int = 0,
@@ -73,6 +75,7 @@ def ablate(
         dataset: With the queries to ask.
         config: The current configuration; the documented defaults when left out.
         metric: Which figure.
+        pipeline: What answers.
         level: Two-sided significance level, in (0, 1).
         resamples: Flips and bootstrap samples.
         seed: Of both.
@@ -84,7 +87,9 @@ def ablate(
         ComisEvalError: If a model, a lane or the metric cannot be used.
     """
     config = config or Config()
-    measured = measure(dataset, config, metric=metric, retriever=retriever, progress=progress)
+    measured = measure(
+        dataset, config, metric=metric, pipeline=pipeline, retriever=retriever, progress=progress
+    )
     differences, groups, shares = measured.differences, measured.groups, measured.weights
     figures = compare(
         differences, groups, shares, measured.categories,
@@ -104,8 +109,9 @@ def ablate(
         )
         for column, variant in enumerate(measured.variants)
     ]
+    off = tool_not_ablated if pipeline == "recall-tool" else not_ablated
     effects.sort(key=lambda effect: (-abs(np.nan_to_num(effect.figures.mean)), effect.name))
-    return Ablation(metric, measured.current, level, tuple(effects), tuple(not_ablated(config)))
+    return Ablation(metric, measured.current, level, tuple(effects), tuple(off(config)))
 
 
 def as_document(ablation: Ablation) -> dict[str, Any]:

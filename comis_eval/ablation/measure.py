@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from comis_eval.ablation.tool_variants import tool_variants
 from comis_eval.ablation.variants import Variant, variants
-from comis_eval.candidates import Candidates, Retrieval
+from comis_eval.candidates import Candidates, Rankings, Retrieval
 from comis_eval.config import Config
 from comis_eval.datasets import Dataset
 from comis_eval.errors import ConfigError
 from comis_eval.evaluation.inputs import Judge, objective_of
 from comis_eval.metrics import Inputs, Metric, Values, parse, weights
 from comis_eval.pipelines.coverage import Coverage
+from comis_eval.pipelines.memory_recall import MemoryRecall
 from comis_eval.pipelines.rank import rank
+from comis_eval.pipelines.recall_tool import RecallTool
 from comis_eval.pipelines.retrieval import Progress, Retriever
 
 
@@ -47,26 +51,32 @@ def measure(
     config: Config,
     *,
     metric: str,
+    pipeline: str = "memory-recall",
     retriever: Retriever | None = None,
     progress: Progress | None = None,
 ) -> Measured:
     """Score every variant on every query; see :func:`ablate`."""
-    if not config.rag.enabled:
-        raise ConfigError("rag.enabled is false: nothing is recalled, so nothing can be ablated")
     scored = parse(metric)
-    found = tuple(variants(config))
-    tables = _Tables(
-        retriever or Retriever(dataset, progress=progress),
-        dataset,
-        config,
-        max(config.lane_depth, *(variant.config.lane_depth for variant in found)),
-    )
-    scorer = _Scorer(Judge(dataset), scored, config)
-    inputs, before, _ = scorer.scores(tables.of(config), config)
+    retriever = retriever or Retriever(dataset, progress=progress)
+    if pipeline == RecallTool.name:
+        found = tuple(tool_variants(config))
+        answer: Callable[[Config], Rankings] = _Calls(retriever, dataset)
+        promised = RecallTool.enforces
+    else:
+        if not config.rag.enabled:
+            raise ConfigError(
+                "rag.enabled is false: nothing is recalled, so nothing can be ablated"
+            )
+        found = tuple(variants(config))
+        deepest = max(config.lane_depth, *(variant.config.lane_depth for variant in found))
+        answer = _Tables(retriever, dataset, config, deepest)
+        promised = MemoryRecall.enforces
+    scorer = _Scorer(Judge(dataset), scored, config, promised)
+    inputs, before, _ = scorer.scores(answer(config))
     columns = np.full((len(dataset.queries), len(found)), np.nan)
     leaking = np.zeros(len(found), dtype=np.int64)
     for number, variant in enumerate(found):
-        _, after, leaking[number] = scorer.scores(tables.of(variant.config), variant.config)
+        _, after, leaking[number] = scorer.scores(answer(variant.config))
         gain = after - before if scored.definition.higher_is_better else before - after
         columns[:, number] = gain
         if progress is not None:
@@ -86,18 +96,29 @@ def measure(
 
 @dataclass(frozen=True, eq=False)
 class _Scorer:
-    """Scores configurations on tables, with the current one's constants."""
+    """Scores answers, with the current configuration's constants."""
 
     judge: Judge
     metric: Metric
     current: Config
+    promised: tuple[str, ...]
 
-    def scores(self, table: Candidates, config: Config) -> tuple[Inputs, Values, int]:
-        """What the metric saw, its values, and how many queries leak."""
-        rankings = rank(table, config)
+    def scores(self, rankings: Rankings) -> tuple[Inputs, Values, int]:
+        """What the metric saw, its values, and how many queries leak what must not."""
         inputs = self.judge.inputs(rankings, objective_of(self.current))
-        leaks = parse("policy_leak")(inputs)
-        return inputs, self.metric(inputs), int((leaks > 0).sum())
+        leaking = parse("policy_leak" if "trust" in self.promised else "scope_leak")(inputs)
+        return inputs, self.metric(inputs), int((leaking > 0).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Calls:
+    """Answers of the recall tool; indexes and models are the retriever's to keep."""
+
+    retriever: Retriever
+    dataset: Dataset
+
+    def __call__(self, config: Config) -> Rankings:
+        return RecallTool(self.retriever, config).rank(self.dataset.queries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +130,9 @@ class _Tables:
     current: Config
     depth: int
     made: dict[Retrieval, Candidates] = field(default_factory=dict)
+
+    def __call__(self, config: Config) -> Rankings:
+        return rank(self.of(config), config)
 
     def of(self, config: Config) -> Candidates:
         """A table that covers a configuration, by as many lanes as it asks for."""

@@ -7,7 +7,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from comis_eval.config import PRODUCTION, Config, Semantics, preset
 
-Kind = Literal["switch", "lane", "rerank", "boost", "diversity"]
+Kind = Literal[
+    "switch", "lane", "rerank", "boost", "diversity", "gate", "threshold", "graph", "preset"
+]
 
 _SPREAD = {
     "entity": "rag.entity_lane.enabled",

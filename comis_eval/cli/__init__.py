@@ -45,8 +45,13 @@ COMMANDS = {
     "plan": Entry("plan", "Say how many queries would show a loss of the margin."),
     "sweep": Entry("sweep", "Search the knobs and confirm what was found on unseen queries."),
     "report": Entry("report", "Write a report of an evaluation, of two, or of a sweep."),
+    "serve-mcp": Entry("serve_mcp", "Serve memories to agents over the Model Context Protocol."),
     "validate": Entry("validate", "Check a dataset folder and report every fault in it."),
     "import": Entry("importing", "Turn a file of another format into a dataset folder."),
+    "sample": Entry("sample", "Draw a stratified sample of real queries to label."),
+    "judge": Entry(
+        "judge", "Open a page to grade memories on, 0 to 3, and turn the grades into qrels."
+    ),
     "config": Entry("config", "Show, check or export a configuration."),
     "doctor": Entry("doctor", "Check that everything needed is installed and works."),
     "cache": Entry("cache", "List or clear what is kept on disk."),

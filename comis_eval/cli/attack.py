@@ -58,7 +58,7 @@ EVERY = "all"
     help="Keep the attacked dataset here; of several kinds, each in a folder of its name.",
 )
 @options.configured
-@options.run_any
+@options.run
 @options.JSON
 def command(
     dataset: str,

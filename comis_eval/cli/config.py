@@ -98,7 +98,7 @@ def check(file: Path, *, as_json: bool, **given: Any) -> None:
 @click.argument("study")
 @click.option("--trial", type=click.IntRange(min=0), help="This trial instead of the advice.")
 def export(study: str, *, trial: int | None) -> None:
-    """Print what a sweep advises as a rag fragment to paste.
+    """Print what a sweep advises as a fragment to paste.
 
     STUDY is its name, or its folder.
 

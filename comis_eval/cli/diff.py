@@ -23,9 +23,10 @@ from comis_eval.cli.terminal import (
 )
 from comis_eval.config import Config, config_hash
 from comis_eval.config_file import describe
+from comis_eval.datasets.contents import QUERIES
 from comis_eval.difference import Difference, QueryDifference, difference
-from comis_eval.pipelines.memory_recall import MemoryRecall
-from comis_eval.pipelines.rank import rank
+from comis_eval.errors import DatasetError
+from comis_eval.evaluation import ranked
 from comis_eval.text import printable
 
 _ID_CHARS = 32
@@ -62,13 +63,15 @@ def command(
     asked = options.Options(**given)
     configs = [asked.configuration(path) for path in (first, second)]
     chosen = asked.dataset(dataset)
+    if not chosen.queries:
+        raise DatasetError(
+            f"{chosen.name}: {QUERIES} is empty; write one query a line into it, "
+            'such as {"id": "q1", "text": "...", "now": MILLISECONDS}'
+        )
     with progress() as tell:
         retriever = asked.retriever(chosen, tell)
         # One retriever for both: what they share is indexed and embedded once.
-        a, b = (
-            rank(MemoryRecall(retriever, config).candidates(chosen.queries), config)
-            for config in configs
-        )
+        a, b = (ranked(asked.pipeline, retriever, config, chosen.queries) for config in configs)
     found = difference(a, b)
     if as_json:
         print_json({"dataset": chosen.name, "configs": _configs(configs), **_document(found)})

@@ -13,7 +13,7 @@ from comis_eval.cli import options
 from comis_eval.cli.figures import show_evaluation
 from comis_eval.cli.terminal import console, line, print_json, progress
 from comis_eval.config import Config
-from comis_eval.config_file import dump_rag
+from comis_eval.config_file import dump_rag, dump_recall_tool
 from comis_eval.datasets import Dataset, load_dataset
 from comis_eval.errors import EvaluationError
 from comis_eval.evaluation import DEFAULT_METRICS, Evaluation, evaluate, file
@@ -93,8 +93,13 @@ def _track(
     with tempfile.TemporaryDirectory() as folder:
         files = {"evaluation.json": Path(folder) / "evaluation.json"}
         file.write_evaluation(evaluation, files["evaluation.json"])
-        files["rag.yaml"] = Path(folder) / "rag.yaml"
-        files["rag.yaml"].write_text(dump_rag(config), encoding="utf-8")
+        name, dump = (
+            ("recall-tool.yaml", dump_recall_tool)
+            if evaluation.pipeline == "recall-tool"
+            else ("rag.yaml", dump_rag)
+        )
+        files[name] = Path(folder) / name
+        files[name].write_text(dump(config), encoding="utf-8")
         told = single(evaluation, dataset, config, started_ms=started, artifacts=files)
         run = Tracker.open(uri).log_single(told)
     line(console(err=True), f"MLflow run {run}: {dashboard_command(uri)}")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
-from comis_eval.cli.options import JSON
-from comis_eval.cli.terminal import console, line, print_json, table, titled
-from comis_eval.datasets import Dataset, write_dataset
-from comis_eval.datasets.importers import IMPORTERS, ImportReport
+from comis_eval.cli.terminal import WRONG, console, line, more, print_json, progress, table, titled
+from comis_eval.datasets.importers import FORMATS, MAX_BAD, ImportReport, Redactor, Request
+from comis_eval.datasets.importers.redact import read_key
+from comis_eval.datasets.write import check_free
 from comis_eval.errors import DatasetError
 from comis_eval.text import printable
+
+_LISTED = 50
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command
@@ -26,52 +30,116 @@ from comis_eval.text import printable
     required=True,
     help="The dataset folder to make; it must not exist, or be empty.",
 )
-@JSON
-def command(format_: str, source: Path, *, folder: Path, as_json: bool) -> None:
+@click.option("--redact", is_flag=True, help="Replace what identifies people or opens doors.")
+@click.option(
+    "--redact-key",
+    metavar="FILE",
+    type=_FILE,
+    help="Key of the placeholders, made when it is not there; default: a new one, kept nowhere.",
+)
+@click.option(
+    "--max-bad",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1),
+    help=f"Share of malformed records that is still imported.  [default: {MAX_BAD}]",
+)
+@click.option("--tenant", metavar="ID", help="Take this tenant's memories alone.")
+@click.option("--agent", metavar="ID", help="Take this agent's memories alone.")
+@click.option("--no-embeddings", is_flag=True, help="Leave the database's vectors out.")
+@click.option("--database", metavar="FILE", type=_FILE, help="The memory.db of a recall trace.")
+@click.option(
+    "--query-log",
+    metavar="FILE",
+    type=_FILE,
+    help="Your own queries, a text a line (or .jsonl with text), to name a trace's queries.",
+)
+@click.option(
+    "--usefulness",
+    metavar="FILE",
+    type=_FILE,
+    help="CSV of memory,used,ignored for weak labels, instead of the database's counts.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def command(
+    format_: str,
+    source: Path,
+    *,
+    folder: Path,
+    as_json: bool,
+    redact: bool,
+    redact_key: Path | None,
+    **given: Any,
+) -> None:
     """Turn a file of another format into a dataset folder.
 
-    Prints how many records came in, went out and were dropped, and every reason.
+    FORMAT is locomo, comis (a memory.db) or recall-trace. Prints how many records came in,
+    went out and were dropped, and every reason. The source is only read.
 
     \b
     Example:
-        comis-eval import locomo locomo10.json --out datasets/locomo
+        comis-eval import comis memory.db --out datasets/mine --redact
     """
-    if format_ not in IMPORTERS:
+    if format_ not in FORMATS:
         raise DatasetError(
-            f"there is no format '{printable(format_, limit=40)}'; there are {', '.join(IMPORTERS)}"
+            f"there is no format '{printable(format_, limit=40)}'; there are {', '.join(FORMATS)}"
         )
-    _check_free(folder)
-    dataset, report = IMPORTERS[format_](source)
-    write_dataset(dataset, folder)
+    if redact_key is not None and not redact:
+        raise click.UsageError("--redact-key needs --redact", click.get_current_context())
+    _check_options(format_, given, redact=redact)
+    check_free(folder)  # early: writing would refuse it after minutes of importing
+    redactor = None
+    if redact:
+        redactor = Redactor() if redact_key is None else Redactor(read_key(redact_key))
+    with progress() as tell:
+        report = FORMATS[format_].run(
+            Request(source=source, folder=folder, redactor=redactor, tell=tell, **given)
+        )
     if as_json:
-        print_json(
-            {
-                "folder": str(folder),
-                "fingerprint": dataset.fingerprint,
-                "counts": {
-                    kind: {**count._asdict(), "dropped": count.dropped}
-                    for kind, count in report.counts.items()
-                },
-                "notes": [note._asdict() for note in report.notes],
-            }
-        )
+        print_json(_document(report, folder))
     else:
-        _show(dataset, report, folder, console())
+        _show(report, folder, console())
 
 
-def _check_free(folder: Path) -> None:
-    """Refuse early what writing would refuse after minutes of importing."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise DatasetError(f"--out {folder} exists and is not empty; name another or remove it")
+def _check_options(format_: str, given: dict[str, Any], *, redact: bool) -> None:
+    """Refuse what the format does not heed: a --redact that does nothing would be a leak."""
+    stated = [name for name, value in given.items() if value not in (None, False)]
+    stated += ["redactor"] * redact
+    foreign = [name for name in stated if name not in FORMATS[format_].options]
+    if foreign:
+        told = ["--redact" if name == "redactor" else _option(name) for name in foreign]
+        raise click.UsageError(
+            f"the format {format_} does not take {', '.join(told)}", click.get_current_context()
+        )
 
 
-def _show(dataset: Dataset, report: ImportReport, folder: Path, out: Console) -> None:
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _document(report: ImportReport, folder: Path) -> dict[str, Any]:
+    return {
+        "folder": str(folder),
+        "fingerprint": report.fingerprint,
+        "counts": {
+            kind: {**count._asdict(), "dropped": count.dropped}
+            for kind, count in report.counts.items()
+        },
+        "reasons": report.reasons,
+        "notes": [note._asdict() for note in report.notes],
+    }
+
+
+def _show(report: ImportReport, folder: Path, out: Console) -> None:
     rows = [
         (kind, str(count.found), str(count.kept), str(count.dropped))
         for kind, count in report.counts.items()
     ]
     columns = ["", "in", "out", "dropped"]
-    titled(out, f"{dataset.name} -> {folder}", table(columns, rows, numbers=columns[1:]))
-    for note in report.notes:
-        line(out, str(note))
-    line(out, f"fingerprint {dataset.fingerprint}")
+    titled(out, f"{report.name} -> {folder}", table(columns, rows, numbers=columns[1:]))
+    for note in report.notes[:_LISTED]:
+        line(out, str(note), WRONG if "malformed" in note.done else "")
+    rest = more(_LISTED, len(report.notes), "--json lists all")
+    if rest is not None:
+        line(out, rest)
+    if report.fingerprint is not None:
+        line(out, f"fingerprint {report.fingerprint}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from comis_eval.config import LANES, Config
 from comis_eval.config_file import load_config
 from comis_eval.datasets import SPLITS, Dataset, load_dataset
 from comis_eval.errors import ConfigError
-from comis_eval.evaluation import PIPELINES
+from comis_eval.evaluation import LOCAL, PIPELINES
 from comis_eval.models.cache import cache_dir
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.text import printable
@@ -32,19 +32,16 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _CONFIG = click.option(
     "--config", type=FILE, help="Configuration: ours, a whole Comis config.yaml, or a rag fragment."
 )
-_CHANGES = (
-    click.option("--agent", metavar="NAME", help="Whose rag section, in a file of several agents."),
+_AGENT = click.option(
+    "--agent", metavar="NAME", help="Whose rag section, in a file of several agents."
+)
+_CHANGES_OF_ANY = (
     click.option(
         "--set",
         "overrides",
         metavar="PATH=VALUE",
         multiple=True,
         help="Change one value, such as rag.minScore=0; may be repeated, later ones win.",
-    ),
-    click.option(
-        "--semantics",
-        type=click.Choice(["documented", "production"]),
-        help="Preset of the switches in which the documented and the shipped system differ.",
     ),
     click.option(
         "--lanes",
@@ -57,9 +54,18 @@ _CHANGES = (
         help="minilm, or a folder with model.onnx and tokenizer.json.",
     ),
 )
+_SEMANTICS = click.option(
+    "--semantics",
+    type=click.Choice(["documented", "production"]),
+    help="Preset of the switches in which the documented and the shipped system differ.",
+)
+_CHANGES = (_AGENT, _CHANGES_OF_ANY[0], _SEMANTICS, *_CHANGES_OF_ANY[1:])
+_NO_CACHE = click.option(
+    "--no-cache", is_flag=True, help="Neither read nor keep embeddings on disk."
+)
 
 
-def _pipeline(*names: str) -> Callable[[_Command], _Command]:
+def _pipeline(names: Sequence[str]) -> Callable[[_Command], _Command]:
     return click.option(
         "--pipeline",
         type=click.Choice(names),
@@ -84,7 +90,7 @@ _RUN = (
         show_default=True,
         help="Of the split and of random order.",
     ),
-    click.option("--no-cache", is_flag=True, help="Neither read nor keep embeddings on disk."),
+    _NO_CACHE,
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
@@ -99,14 +105,24 @@ def changed(command: _Command) -> _Command:
     return _with(_CHANGES, command)
 
 
+def served(command: _Command) -> _Command:
+    """Add what configures the recall tool when agents call it: their names are its own."""
+    return _with((_CONFIG, *_CHANGES_OF_ANY, _NO_CACHE), command)
+
+
 def run(command: _Command) -> _Command:
-    """Add what says which queries and which cache, of MemoryRecall."""
-    return _with((_pipeline("memory-recall"), *_RUN), command)
+    """Add what says which pipeline of this process, which queries and which cache."""
+    return _with((_pipeline(LOCAL), *_RUN), command)
 
 
 def run_any(command: _Command) -> _Command:
-    """Add the same, and a choice of every pipeline."""
-    return _with((_pipeline(*PIPELINES), *_RUN), command)
+    """Add the same, with a live system among the pipelines."""
+    return _with((_pipeline(PIPELINES), *_RUN), command)
+
+
+def any_pipeline(command: _Command) -> _Command:
+    """Add what says which pipeline of this process alone."""
+    return _with((_pipeline(LOCAL),), command)
 
 
 def _with(options: tuple[Callable[[_Command], _Command], ...], command: _Command) -> _Command:

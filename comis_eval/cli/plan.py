@@ -61,6 +61,7 @@ def command(
             chosen,
             config,
             metric=metric,
+            pipeline=asked.pipeline,
             retriever=asked.retriever(chosen, tell),
             progress=tell,
         )

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
 
+from comis_eval.candidates import Rankings
 from comis_eval.cli import options
 from comis_eval.cli.stages import recall_json, show_recall
 from comis_eval.cli.terminal import cell, console, line, more, print_json, progress, table
+from comis_eval.cli.tool_stages import call_json, show_call
 from comis_eval.comparison import Parting, first_parting
 from comis_eval.config import Config
+from comis_eval.config_file import parse_yaml
 from comis_eval.datasets import Dataset
-from comis_eval.errors import DatasetError
+from comis_eval.errors import DatasetError, RequestError
 from comis_eval.pipelines.explain import result
 from comis_eval.pipelines.memory_recall import MemoryRecall
+from comis_eval.pipelines.recall_tool import RecallTool
+from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.stages.present import iso_date
 from comis_eval.text import close_matches, printable
-from comis_eval.types import Query, Tenancy, Turn
+from comis_eval.types import Filters, Query, Tenancy, Turn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_MS = 2**53 - 1
-_Value = TypeVar("_Value")
 
 
 class Moment(click.ParamType[int]):
@@ -67,6 +71,13 @@ class Moment(click.ParamType[int]):
 @click.option("--tenant", metavar="ID", help="Whose memories; default: most queries' tenant.")
 @click.option("--agent-id", metavar="ID", help="Which agent's; default: most queries' agent.")
 @click.option("--now", type=Moment(), help="Moment of asking; default: most queries' now.")
+@click.option(
+    "--parameter",
+    "parameters",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Of the recall tool, such as limit=3 or tags_any=[a, b]; may be repeated.",
+)
 @click.option("--query-id", metavar="ID", help="Ask one of the dataset's queries instead.")
 @click.option(
     "--limit",
@@ -90,6 +101,7 @@ def command(
     against: Path | None,
     as_json: bool,
     turns: tuple[str, ...],
+    parameters: tuple[str, ...],
     tenant: str | None,
     agent_id: str | None,
     now: int | None,
@@ -103,35 +115,41 @@ def command(
     \b
     Example:
         comis-eval recall datasets/starter "when is the dentist?" --turn "my appointments"
+        comis-eval recall datasets/starter dentist --pipeline recall-tool --parameter limit=3
     """
     own: dict[str, object] = {
         "QUERY": text,
         "--turn": turns or None,
+        "--parameter": parameters or None,
         "--tenant": tenant,
         "--agent-id": agent_id,
         "--now": now,
     }
     _check_one_question(own, query_id)
     asked = options.Options(**given)
+    _check_fits(asked.pipeline, turns, parameters)
     config = asked.configuration()
     other = None if against is None else asked.configuration(against)
     chosen = asked.dataset(dataset)
     query = (
-        _posed(chosen, text or "", turns, tenant=tenant, agent=agent_id, now=now)
+        _posed(
+            chosen, text or "", turns, _filters(parameters), tenant=tenant, agent=agent_id, now=now
+        )
         if query_id is None
         else _known(chosen, query_id)
     )
+    answer = _call if asked.pipeline == RecallTool.name else _recall
     with progress() as tell:
         retriever = asked.retriever(chosen, tell)
-        first = MemoryRecall(retriever, config).live(query)
-        second = None if other is None else MemoryRecall(retriever, other).live(query)
+        first = answer(retriever, config, query)
+        second = None if other is None else answer(retriever, other, query)
 
     grades = _grades(chosen, query)
-    parting = None if second is None else first_parting(first, second, 0)
+    parting = None if second is None else first_parting(first.rankings, second.rankings, 0)
     if as_json:
-        document = recall_json(first, result(first, 0), grades=grades)
+        document = first.document(grades)
         if second is not None:
-            document["against"] = recall_json(second, result(second, 0), grades=grades)
+            document["against"] = second.document(grades)
             document["parting"] = None if parting is None else parting._asdict()
         print_json(document)
         return
@@ -139,7 +157,70 @@ def command(
     _show_question(query, config, out)
     if against is not None:
         _show_parting(parting, against, limit, out)
-    show_recall(first, result(first, 0), grades=grades, limit=limit, out=out)
+    first.show(grades, limit, out)
+
+
+class _Answer(NamedTuple):
+    """One answer, however it came about.
+
+    Attributes:
+        rankings: Its stages.
+        document: Tells it as JSON, given the grades.
+        show: Prints it, given the grades and how many rows a table may have.
+    """
+
+    rankings: Rankings
+    document: Callable[[dict[str, int]], dict[str, Any]]
+    show: Callable[[dict[str, int], int, Console], None]
+
+
+def _recall(retriever: Retriever, config: Config, query: Query) -> _Answer:
+    rankings = MemoryRecall(retriever, config).live(query)
+    told = result(rankings, 0)
+    return _Answer(
+        rankings,
+        lambda grades: recall_json(rankings, told, grades=grades),
+        lambda grades, limit, out: show_recall(rankings, told, grades=grades, limit=limit, out=out),
+    )
+
+
+def _call(retriever: Retriever, config: Config, query: Query) -> _Answer:
+    paged = RecallTool(retriever, config).live(query)
+    return _Answer(
+        paged.rankings,
+        lambda grades: call_json(paged, grades=grades),
+        lambda grades, limit, out: show_call(paged, grades=grades, limit=limit, out=out),
+    )
+
+
+def _check_fits(pipeline: str, turns: Iterable[str], parameters: Iterable[str]) -> None:
+    if pipeline == RecallTool.name and turns:
+        raise click.UsageError(
+            "--turn is of memory-recall: the recall tool is asked by its query alone",
+            click.get_current_context(),
+        )
+    if pipeline != RecallTool.name and parameters:
+        raise click.UsageError(
+            "--parameter is of the recall tool; add --pipeline recall-tool",
+            click.get_current_context(),
+        )
+
+
+def _filters(parameters: Iterable[str]) -> Filters:
+    """Parameters of a call as a query has them; their values are YAML."""
+    given: dict[str, Any] = {}
+    for parameter in parameters:
+        name, equals, value = parameter.partition("=")
+        if not equals:
+            raise RequestError(
+                f"--parameter: {printable(parameter, limit=80)!r} is not NAME=VALUE, "
+                "such as limit=3"
+            )
+        where = f"--parameter {printable(name, limit=60)}"
+        if name in given:
+            raise RequestError(f"{where}: given twice; a list is written [a, b]")
+        given[name] = parse_yaml(value, where=where)
+    return Filters(parameters=given)
 
 
 def _check_one_question(own: dict[str, object], query_id: str | None) -> None:
@@ -169,6 +250,7 @@ def _posed(
     dataset: Dataset,
     text: str,
     turns: Iterable[str],
+    filters: Filters,
     *,
     tenant: str | None,
     agent: str | None,
@@ -179,8 +261,9 @@ def _posed(
         id="asked",
         text=text,
         turns=tuple(Turn("user", turn) for turn in turns),
-        now=_most_common(query.now for query in dataset.queries) if now is None else now,
+        now=dataset.usual_now if now is None else now,
         tenancy=_asker(dataset, tenant, agent),
+        filters=filters,
     )
 
 
@@ -191,7 +274,7 @@ def _asker(dataset: Dataset, tenant: str | None, agent: str | None) -> Tenancy:
     for tenancies in (asking, owning):
         fitting = [t for t in tenancies if tenant in (None, t[0]) and agent in (None, t[1])]
         if fitting:
-            return _most_common(fitting)
+            return Counter(fitting).most_common(1)[0][0]
     known = ", ".join(f"{t}/{a}" for t, a in dict.fromkeys(owning))
     named = ", ".join(
         f"{option} {value}"
@@ -202,10 +285,6 @@ def _asker(dataset: Dataset, tenant: str | None, agent: str | None) -> Tenancy:
         f"{printable(named)}: nothing in {dataset.name} is theirs; tenants and agents there: "
         f"{printable(known, limit=200)}"
     )
-
-
-def _most_common(values: Iterable[_Value]) -> _Value:
-    return Counter(values).most_common(1)[0][0]
 
 
 def _grades(dataset: Dataset, query: Query) -> dict[str, int]:

@@ -39,7 +39,7 @@ def show_recall(
         limit: Rows of a stage's table; the last one, of fates, is whole.
         out: Where to.
     """
-    _show_search(rankings, result, limit, out)
+    show_search(rankings, result, limit, out)
     _show_fused(rankings, result, limit, out)
     _show_rerank(result, limit, out)
     _show_scores(rankings, result, limit, out)
@@ -48,7 +48,8 @@ def show_recall(
     _show_candidates(rankings, result, grades, out)
 
 
-def _show_search(rankings: Rankings, result: RecallResult, limit: int, out: Console) -> None:
+def show_search(rankings: Rankings, result: RecallResult, limit: int, out: Console) -> None:
+    """Print the search string, and what each lane returned for it."""
     line(out, "1 formulate", "bold")
     line(out, f"search string: {result.text or '(blank)'}")
     out.print()
@@ -57,11 +58,16 @@ def _show_search(rankings: Rankings, result: RecallResult, limit: int, out: Cons
     for lane in rankings.ranks:
         hits = lane_hits(rankings, lane)
         memories = {c.memory.id: c.memory for c in result.candidates}
-        _show(
+        show_rows(
             f"2 search: {lane}, {len(hits)} hits",
             ["rank", "memory", "own score", "content"],
             [
-                (str(hit["rank"]), _id(hit["id"]), hit["score"], _content(memories[hit["id"]]))
+                (
+                    str(hit["rank"]),
+                    id_cell(hit["id"]),
+                    hit["score"],
+                    content_cell(memories[hit["id"]]),
+                )
                 for hit in hits
             ],
             limit=limit,
@@ -74,11 +80,11 @@ def _show_fused(rankings: Rankings, result: RecallResult, limit: int, out: Conso
     by_id = {c.memory.id: c for c in result.candidates}
     listed = [by_id[name] for name in _ids(rankings, order[rankings.presence["fuse"][0, order]])]
     floor = rankings.config.rag.min_score
-    _show(
+    show_rows(
         f"3 fuse: {len(listed)} of {len(by_id)} candidates go on (rag.minScore {floor:g})",
         ["place", "memory", *rankings.ranks, "fused"],
         [
-            (str(place), _id(c.memory.id), *_ranks(c, rankings.ranks), c.fused)
+            (str(place), id_cell(c.memory.id), *_ranks(c, rankings.ranks), c.fused)
             for place, c in enumerate(listed, start=1)
         ],
         limit=limit,
@@ -97,21 +103,29 @@ def _show_rerank(result: RecallResult, limit: int, out: Console) -> None:
         return
     answered.sort(key=lambda c: -(c.reranker or 0.0))
     rows = [
-        (str(place), _id(c.memory.id), c.reranker, c.fused, _content(c.memory))
+        (str(place), id_cell(c.memory.id), c.reranker, c.fused, content_cell(c.memory))
         for place, c in enumerate(answered, start=1)
     ]
-    _show(title, ["place", "memory", "reranker", "fused", "content"], rows, limit=limit, out=out)
+    show_rows(
+        title, ["place", "memory", "reranker", "fused", "content"], rows, limit=limit, out=out
+    )
 
 
 def _show_scores(rankings: Rankings, result: RecallResult, limit: int, out: Console) -> None:
     by_id = {c.memory.id: c for c in result.candidates}
     scored = [by_id[name] for name in _ids(rankings, scored_order(rankings, 0))]
     rows = [
-        (str(place), _id(c.memory.id), c.base, *(c.factors[s] for s in Signals._fields), c.final)
+        (
+            str(place),
+            id_cell(c.memory.id),
+            c.base,
+            *(c.factors[s] for s in Signals._fields),
+            c.final,
+        )
         for place, c in enumerate(scored, start=1)
     ]
     columns = ["place", "memory", "base", *Signals._fields, "final"]
-    _show("5 score: base x factors = final", columns, rows, limit=limit, out=out)
+    show_rows("5 score: base x factors = final", columns, rows, limit=limit, out=out)
 
 
 def _show_fates(rankings: Rankings, result: RecallResult, limit: int, out: Console) -> None:
@@ -126,14 +140,14 @@ def _show_fates(rankings: Rankings, result: RecallResult, limit: int, out: Conso
     for place, memory in enumerate(result.memories, start=1):
         length = line_length(rankings, memory)
         used += length
-        rows.append((str(place), _id(memory.id), str(length), str(used), _content(memory)))
+        rows.append((str(place), id_cell(memory.id), str(length), str(used), content_cell(memory)))
     rag = rankings.config.rag
     title = (
         f"8 budget: {len(result.memories)} of at most {rag.max_results} memories, "
         f"{result.context_chars} of at most {rag.max_context_chars} characters"
     )
     columns = ["place", "memory", "characters", "so far", "content"]
-    _show(title, columns, rows, limit=len(rows), out=out)
+    show_rows(title, columns, rows, limit=len(rows), out=out)
 
 
 def _show_taken(
@@ -145,9 +159,12 @@ def _show_taken(
     out: Console,
 ) -> None:
     taken = [c for c in result.candidates if c.fate is fate]
-    rows = [(_id(c.memory.id), cell(why(rankings, result, c)), _content(c.memory)) for c in taken]
+    rows = [
+        (id_cell(c.memory.id), cell(why(rankings, result, c)), content_cell(c.memory))
+        for c in taken
+    ]
     columns = ["memory", "why", "content"]
-    _show(f"{title}; {len(taken)} taken out", columns, rows, limit=limit, out=out)
+    show_rows(f"{title}; {len(taken)} taken out", columns, rows, limit=limit, out=out)
 
 
 def _show_section(rankings: Rankings, result: RecallResult, out: Console) -> None:
@@ -172,7 +189,7 @@ def _show_candidates(
     rows = [
         (
             cell("in" if c.fate is Fate.INCLUDED else "out"),
-            _id(c.memory.id),
+            id_cell(c.memory.id),
             *([str(grades[c.memory.id]) if c.memory.id in grades else None] if grades else []),
             str(c.fate),
             cell(why(rankings, result, c)),
@@ -181,7 +198,7 @@ def _show_candidates(
     ]
     columns = ["", "memory", *judged, "fate", "why"]
     title = f"Every candidate: {len(result.memories)} in, {len(rows) - len(result.memories)} out"
-    _show(title, columns, rows, limit=len(rows), out=out)
+    show_rows(title, columns, rows, limit=len(rows), out=out)
     found = {c.memory.id for c in result.candidates}
     for memory_id, grade in grades.items():
         if grade and memory_id not in found:
@@ -258,7 +275,7 @@ def _last_if_absent(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.where(ranks > 0, ranks, np.iinfo(np.int32).max)
 
 
-def _show(
+def show_rows(
     title: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],
@@ -286,9 +303,11 @@ def _ranks(candidate: Candidate, lanes: Iterable[str]) -> list[str | None]:
     return [str(ranks[lane]) if lane in ranks else None for lane in lanes]
 
 
-def _id(memory_id: str) -> Text:
+def id_cell(memory_id: str) -> Text:
+    """Return the id of a memory as a table shows it."""
     return cell(memory_id, limit=_ID_CHARS)
 
 
-def _content(memory: Memory) -> Text:
+def content_cell(memory: Memory) -> Text:
+    """Return the head of a memory's content as a table shows it."""
     return cell(memory.content, limit=_TEXT_CHARS)

@@ -69,6 +69,7 @@ def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command
 @click.argument("dataset")
 @options.configured
+@options.any_pipeline
 @_with_options
 @click.option("--no-cache", is_flag=True, help="Neither read nor keep anything on disk.")
 @options.JSON
@@ -80,11 +81,12 @@ def command(dataset: str, *, as_json: bool, **given: Any) -> None:
     \b
     Example:
         comis-eval sweep datasets/starter --trials 200 --seed 0
+        comis-eval sweep datasets/starter --trials 200 --pipeline recall-tool
     """
     own = {name: given.pop(name) for name in _OWN}
     asked = options.Options(**given)
     current, labelled = asked.configuration(), load_dataset(dataset)
-    plan, place = _plan(own, labelled)
+    plan, place = _plan(own, labelled, asked.pipeline)
     checked(plan, labelled, current)
     top_of(own["log_trials"])
     tracker = None if own["no_track"] else Tracker.open(own["tracking_uri"])
@@ -134,7 +136,7 @@ _OWN = (
 )  # fmt: skip
 
 
-def _plan(own: dict[str, Any], dataset: Dataset) -> tuple[SweepPlan, Path]:
+def _plan(own: dict[str, Any], dataset: Dataset, pipeline: str) -> tuple[SweepPlan, Path]:
     """What to search, and the study's folder."""
     root = studies.STUDIES
     if own["study"] is None and own["resume"]:
@@ -158,6 +160,7 @@ def _plan(own: dict[str, Any], dataset: Dataset) -> tuple[SweepPlan, Path]:
         space=None if own["space"] is None else Space.load(own["space"]),
         space_file=own["space"],
         objectives=objectives,
+        pipeline=pipeline,
         sampler=sampler,
         freeze_trust=own["freeze_trust"],
         folder=place,
@@ -216,7 +219,7 @@ def _logged(
 
 def _files(place: Path, figures: list[Path]) -> dict[str, Path]:
     """What of the study folder is uploaded: ids and numbers, no text."""
-    names = (studies.TRIALS, studies.RAG, studies.RESULT, JOURNAL)
+    names = (studies.TRIALS, *studies.FRAGMENTS.values(), studies.RESULT, JOURNAL)
     files = {name: place / name for name in names if (place / name).is_file()}
     return files | {f"figures/{path.name}": path for path in figures}
 

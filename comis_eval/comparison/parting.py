@@ -122,13 +122,18 @@ def _present(a: RankedWay, b: RankedWay) -> Parting | None:
     if inline[0] != inline[1]:
         told = " | ".join(", ".join(_shown(placed)) or "nothing" for placed in inline)
         return Parting("present", f"placed beside the message: {told}", *ids)
-    if style_of(a.rankings.config) == style_of(b.rankings.config) or _lines(a) == _lines(b):
+    in_sections = a.rankings.line_chars is None and b.rankings.line_chars is None
+    alike = in_sections and style_of(a.rankings.config) == style_of(b.rankings.config)
+    if alike or _lines(a) == _lines(b):
         return None
     chars = " | ".join(str(int(way.rankings.context_chars[way.query])) for way in (a, b))
     return Parting("present", f"the same memories, written otherwise: {chars} characters", *ids)
 
 
 def _lines(way: RankedWay) -> list[str]:
+    lengths = way.rankings.context_lines()
+    if lengths is not None:  # no section: items, which differ as far as their lengths do
+        return [str(length) for length in lengths[way.query].tolist() if length]
     style, corpus = style_of(way.rankings.config), way.rankings.table.corpus
     memories = (corpus.memories[corpus.row_of[memory_id]] for memory_id in way.context())
     return [present.line(memory, style, _ANY_DELIMITER) for memory in memories]

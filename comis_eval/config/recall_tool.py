@@ -63,13 +63,29 @@ class ProfileConfig(Settings):
     include_superseded: bool = Field(False, description="rows that were replaced count too")
 
 
-class ProfilesConfig(Settings):
-    """The profiles besides ``default``, which fills in nothing."""
+class MultiSessionConfig(ProfileConfig):
+    """What is filled in for questions of a development over time."""
 
-    multi_session: ProfileConfig = ProfileConfig(
-        min_importance=0.2, limit=20, include_superseded=True
-    )
-    factual: ProfileConfig = ProfileConfig(min_importance=0.5, order_by="relevance:desc")
+    min_importance: Share | None = Field(0.2, description="unless the caller gives one")
+    limit: Limit | None = Field(20, description="unless the caller gives one")
+    include_superseded: bool = Field(True, description="rows that were replaced count too")
+
+
+class FactualConfig(ProfileConfig):
+    """What is filled in for look-ups."""
+
+    min_importance: Share | None = Field(0.5, description="unless the caller gives one")
+    order_by: Order | None = Field("relevance:desc", description="unless the caller gives one")
+
+
+class ProfilesConfig(Settings):
+    """The profiles besides ``default``, which fills in nothing.
+
+    Each has its own defaults: a file that sets one value of a profile leaves the others.
+    """
+
+    multi_session: MultiSessionConfig = MultiSessionConfig()
+    factual: FactualConfig = FactualConfig()
 
 
 class RecallToolConfig(Settings):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from comis_eval.datasets.contents import (
     ATTACKS,
+    BESIDE,
     EDGES,
     FILES,
     LINKS,
@@ -26,13 +27,20 @@ from comis_eval.types import Memory
 _RECORD_SUFFIXES = {".jsonl", ".tsv", ".csv", ".npy", ".ids", ".yaml", ".yml"}
 
 
-def check_contents(contents: Contents, complaints: Complaints) -> None:
-    """Note every fault and warning that takes more than one record to see."""
+def check_contents(contents: Contents, complaints: Complaints, *, labelled: bool = True) -> None:
+    """Note every fault and warning that takes more than one record to see.
+
+    Args:
+        contents: What was read.
+        complaints: Takes them.
+        labelled: Whether every query's judgments must say what ``answerable`` says.
+    """
     _check_not_empty(contents, complaints)
     _check_memories(contents, complaints)
     _check_queries(contents, complaints)
     _check_judgments(contents, complaints)
-    _check_answerable(contents, complaints)
+    if labelled:
+        _check_answerable(contents, complaints)
     _check_attacks(contents, complaints)
     _check_pairs(LINKS, contents.links, contents, complaints)
     _check_pairs(EDGES, contents.edges, contents, complaints)
@@ -47,7 +55,7 @@ def check_contents(contents: Contents, complaints: Complaints) -> None:
 def check_folder(folder: Path, complaints: Complaints) -> None:
     """Warn of files that look like part of the dataset but are not read."""
     for name in sorted(path.name for path in folder.iterdir()):
-        if name not in FILES and Path(name).suffix in _RECORD_SUFFIXES:
+        if name not in (*FILES, *BESIDE) and Path(name).suffix in _RECORD_SUFFIXES:
             near = get_close_matches(name, FILES, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             complaints.warn(name, None, f"is not read{hint}")
@@ -66,7 +74,10 @@ def _check_known(
 
 
 def _check_not_empty(contents: Contents, complaints: Complaints) -> None:
+    labelled = contents.header is None or contents.header.labelled
     for file, rows in ((MEMORIES, contents.memories), (QUERIES, contents.queries)):
+        if file == QUERIES and not labelled:
+            continue
         told = any(fault.file == file for fault in complaints.faults)
         if not rows.line_of and not told:
             complaints.fault(file, None, "is empty; a dataset needs at least one record in it")
@@ -196,7 +207,7 @@ def _check_splits(contents: Contents, complaints: Complaints) -> None:
         complaints.fault(HEADER, None, f"splits names group {shown(group)}, which no query has")
 
 
-_SECONDS_UNTIL = 31_536_000_000
+SECONDS_UNTIL = 31_536_000_000
 """A year in milliseconds: before it a time in seconds was meant."""
 
 
@@ -209,7 +220,7 @@ def _warn_of_times(contents: Contents, complaints: Complaints) -> None:
             complaints.warn(
                 MEMORIES, line, f"createdAt {memory.created_at} is later than every query's now"
             )
-        if 0 < memory.created_at < _SECONDS_UNTIL:
+        if 0 < memory.created_at < SECONDS_UNTIL:
             complaints.warn(
                 MEMORIES,
                 line,

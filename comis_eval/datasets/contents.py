@@ -26,10 +26,16 @@ ATTACKS = "attacks.jsonl"
 LINKS = "links.jsonl"
 EDGES = "edges.jsonl"
 USEFULNESS = "usefulness.csv"
+WEAK = "weak.tsv"
+"""Weak labels: no part of the dataset, read by :mod:`.weak` alone."""
+SURFACED = "surfaced.jsonl"
+"""What a live system recalled, as it recorded it: no part of the dataset either."""
 EMBEDDINGS = ("embeddings.npy", "embeddings.ids", "embeddings.yaml")
 """Read with the models; here only their hashes matter."""
 
 FILES = (HEADER, MEMORIES, QUERIES, QRELS, ATTACKS, LINKS, EDGES, USEFULNESS, *EMBEDDINGS)
+BESIDE = (WEAK, SURFACED)
+"""Files that may stand in the folder without being part of the dataset."""
 USEFULNESS_COLUMNS = ("memory", "used", "ignored")
 GRADES = {"0": 0, "1": 1, "2": 2, "3": 3}
 
@@ -66,7 +72,7 @@ class Judgment(NamedTuple):
 
 @dataclass(frozen=True)
 class Contents:
-    """Everything usable in a folder; ``judgments`` is None without a qrels.tsv."""
+    """Everything usable in a folder; ``judgments`` is None without judgments."""
 
     header: Header | None
     memories: Rows[Memory]
@@ -78,9 +84,16 @@ class Contents:
     usefulness: Rows[tuple[str, Usefulness]]
 
 
-def read_contents(folder: Path, complaints: Complaints) -> Contents:
-    """Read every file of a dataset folder; what is unusable becomes faults."""
+def read_contents(folder: Path, complaints: Complaints, *, labelled: bool = True) -> Contents:
+    """Read every file of a dataset folder; what is unusable becomes faults.
+
+    Args:
+        folder: The folder.
+        complaints: Takes the faults.
+        labelled: Whether a missing qrels.tsv is one of them.
+    """
     header = read_header(folder / HEADER, complaints)
+    judged = header is None or header.labelled
 
     def query_of(line: int, values: dict[str, Any]) -> Query | None:
         values.setdefault("group", values["id"])
@@ -110,11 +123,11 @@ def read_contents(folder: Path, complaints: Complaints) -> Contents:
         header=header,
         memories=_rows(folder / MEMORIES, records.MEMORY, memory_of, complaints),
         queries=_rows(folder / QUERIES, records.QUERY, query_of, complaints),
-        judgments=_judgments(folder / QRELS, complaints),
+        judgments=_judgments(folder / QRELS, complaints, judged=judged, required=labelled),
         attacks=optional(ATTACKS, records.ATTACK, Attack),
         links=optional(LINKS, records.LINK, Link),
         edges=optional(EDGES, records.EDGE, Edge),
-        usefulness=_usefulness(folder / USEFULNESS, complaints),
+        usefulness=read_usefulness_file(folder / USEFULNESS, complaints),
     )
 
 
@@ -149,9 +162,23 @@ def _rows(
     return rows
 
 
-def _judgments(path: Path, complaints: Complaints) -> list[Judgment] | None:
+def _judgments(
+    path: Path, complaints: Complaints, *, judged: bool, required: bool
+) -> list[Judgment] | None:
+    if not judged:
+        if path.exists():
+            complaints.fault(
+                path.name, None, f"is there, but {HEADER} says labelled: false; remove one of them"
+            )
+        return None
     if not path.exists():
-        complaints.fault(path.name, None, "no such file; it holds: query 0 memory grade")
+        if required:
+            complaints.fault(
+                path.name,
+                None,
+                "no such file; it holds: query 0 memory grade "
+                f"(or say labelled: false in {HEADER})",
+            )
         return None
     judgments: list[Judgment] = []
     for line, words in read_columns(path, ("query", "0", "memory", "grade"), complaints):
@@ -169,7 +196,8 @@ def _judgments(path: Path, complaints: Complaints) -> list[Judgment] | None:
     return judgments
 
 
-def _usefulness(path: Path, complaints: Complaints) -> Rows[tuple[str, Usefulness]]:
+def read_usefulness_file(path: Path, complaints: Complaints) -> Rows[tuple[str, Usefulness]]:
+    """Read a CSV of memory, used, ignored; a file that is not there gives nothing."""
     rows: Rows[tuple[str, Usefulness]] = Rows([], [], {})
     if not path.exists():
         return rows

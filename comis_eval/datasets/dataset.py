@@ -39,6 +39,7 @@ class Dataset:
         splits: Groups of each split when the dataset fixes them; empty when derived.
         embeddings: sha256 of each embeddings file that came along, by file name.
         folder: Where it was read from; None when built in memory.
+        labelled: False when nobody judged anything: it can be asked and compared, not measured.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Dataset:
     splits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     embeddings: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
+    labelled: bool = True
 
     @cached_property
     def fingerprint(self) -> str:
@@ -78,6 +80,13 @@ class Dataset:
         """Tell whether a category counts in the headline; one not mentioned does."""
         return self.categories.get(category, True)
 
+    @property
+    def usual_now(self) -> int:
+        """The queries' most common moment of asking; without queries that of the newest memory."""
+        if not self.queries:
+            return max((memory.created_at for memory in self.memories), default=0)
+        return Counter(query.now for query in self.queries).most_common(1)[0][0]
+
     def query(
         self,
         text: str,
@@ -91,18 +100,30 @@ class Dataset:
         Args:
             text: The message.
             turns: Earlier user messages, oldest first.
-            tenancy: Whose memories are searched; None: the queries' most common one.
-            now: The moment of asking, ms; None: the queries' most common one.
+            tenancy: Whose memories are searched; None: the queries' most common one, without
+                queries the memories'.
+            now: The moment of asking, ms; None: ``usual_now``.
         """
-        tenancies = Counter(query.tenancy for query in self.queries)
-        moments = Counter(query.now for query in self.queries)
+        tenancies = Counter(asked.tenancy for asked in self.queries or self.memories)
         return Query(
             id="asked",
             text=text,
-            now=moments.most_common(1)[0][0] if now is None else now,
+            now=self.usual_now if now is None else now,
             turns=tuple(Turn("user", turn) for turn in turns),
             tenancy=tenancies.most_common(1)[0][0] if tenancy is None else tenancy,
         )
+
+    def check_labelled(self) -> None:
+        """Refuse to measure what nobody judged.
+
+        Raises:
+            DatasetError: If the dataset says that it has no labels.
+        """
+        if not self.labelled:
+            raise DatasetError(
+                f"{self.name}: nobody judged it (labelled: false), so nothing can be measured; "
+                "compare configurations with `comis-eval diff`, or judge it and remove the line"
+            )
 
     def select(self, split: str, *, seed: int) -> Self:
         """Keep one split's queries, and every memory.

@@ -217,6 +217,13 @@ def count(value: object) -> int:
     return integer(value)
 
 
+def ordinal(value: object) -> int:
+    """Accept a whole number >= 1."""
+    if integer(value) < 1:
+        raise UnusableError(f" is {shown(value)}; it must be >= 1")
+    return integer(value)
+
+
 def number(value: object, *, low: float = -inf, high: float = inf) -> float:
     """Accept a finite number in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, int | float):

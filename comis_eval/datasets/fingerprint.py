@@ -63,6 +63,8 @@ def _sections(dataset: Dataset) -> Iterator[tuple[str, Iterable[str]]]:
     yield "edges", sorted(map(_canonical, dataset.edges))
     yield "usefulness", sorted(map(_canonical, dataset.usefulness.items()))
     yield "embeddings", sorted(map(_canonical, dataset.embeddings.items()))
+    if not dataset.labelled:
+        yield "unlabelled", []
 
 
 def _canonical(value: object) -> str:

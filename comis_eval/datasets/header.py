@@ -46,6 +46,7 @@ class Header:
     policy: Policy = DEFAULT_POLICY
     categories: Mapping[str, bool] = field(default_factory=dict)
     splits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    labelled: bool = True
 
 
 def read_header(path: Path, complaints: Complaints) -> Header | None:
@@ -148,4 +149,5 @@ _HEADER: Fields = {
     "policy": Field("policy", nested(_POLICY, Policy)),
     "categories": Field("categories", _categories),
     "splits": Field("splits", _splits),
+    "labelled": Field("labelled", flag),
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,9 +57,19 @@ def read_lines(path: Path, complaints: Complaints) -> Iterator[Line]:
         complaints.fault(path.name, None, f"cannot be read: {error.strerror}")
 
 
-def read_objects(path: Path, complaints: Complaints) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield (line number, JSON object) for each line that holds one; others become faults."""
+def read_objects(
+    path: Path, complaints: Complaints, *, only: Container[int] | None = None
+) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield (line number, JSON object) for each line that holds one; others become faults.
+
+    Args:
+        path: The file.
+        complaints: Takes the faults.
+        only: Numbers of the lines to decode; None: all.
+    """
     for line in read_lines(path, complaints):
+        if only is not None and line.number not in only:
+            continue
         try:
             value = decode_json(line.text)
         except UnreadableError as error:

@@ -37,12 +37,13 @@ class Report:
     dataset: Dataset | None
 
 
-def load_dataset(path_or_name: str | Path) -> Dataset:
+def load_dataset(path_or_name: str | Path, *, labelled: bool = True) -> Dataset:
     """Read a dataset.
 
     Args:
         path_or_name: A dataset folder, or the name of one in ``datasets/`` of the working
             directory or of this source checkout.
+        labelled: False also takes one that is still to be judged, see :func:`validate`.
 
     Returns:
         The dataset, checked whole.
@@ -51,22 +52,27 @@ def load_dataset(path_or_name: str | Path) -> Dataset:
         DatasetError: If there is no such folder, or anything in it is wrong; the message
             lists every fault (the first 50 in full) by file and line.
     """
-    report = validate(path_or_name)
+    report = validate(path_or_name, labelled=labelled)
     if report.dataset is None:
         raise DatasetError(_told(report))
     return report.dataset
 
 
-def validate(path_or_name: str | Path) -> Report:
+def validate(path_or_name: str | Path, *, labelled: bool = True) -> Report:
     """Read a dataset and report everything that is wrong or odd in it, by file and line.
+
+    Args:
+        path_or_name: As :func:`load_dataset` takes it.
+        labelled: False lets qrels.tsv be missing, and the judgments not yet say of each
+            query what its ``answerable`` says; all else is asked as always.
 
     Raises:
         DatasetError: If there is no such folder.
     """
     folder = _folder(path_or_name)
     complaints = Complaints()
-    contents = read_contents(folder, complaints)
-    check_contents(contents, complaints)
+    contents = read_contents(folder, complaints, labelled=labelled)
+    check_contents(contents, complaints, labelled=labelled)
     check_folder(folder, complaints)
     faults = _in_file_order(complaints.faults)
     dataset = None
@@ -102,6 +108,7 @@ def _build(folder: Path, contents: Contents, header: Header) -> Dataset:
         usefulness=dict(contents.usefulness.records),
         embeddings=hash_embeddings(folder),
         folder=folder,
+        labelled=header.labelled,
     )
 
 

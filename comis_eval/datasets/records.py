@@ -21,6 +21,7 @@ from comis_eval.datasets.fields import (
     nested,
     number,
     one_of,
+    ordinal,
     share,
     text,
     time,
@@ -129,6 +130,7 @@ MEMORY: Fields = {
         "status", one_of("active", "stale", "superseded", "archived", "conflicted", "review_needed")
     ),
     "updatedAt": Field("updated_at", time),
+    "version": Field("version", ordinal),
     "duplicateOf": Field("duplicate_of", identifier),
 }
 

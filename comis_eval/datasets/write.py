@@ -6,7 +6,8 @@ import csv
 import json
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,32 +63,49 @@ def write_dataset(dataset: Dataset, folder: str | Path) -> Path:
             back as the same dataset.
     """
     target = Path(folder)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise DatasetError(f"{target} exists and is not empty; choose another or remove it first")
+    with new_folder(target) as part:
+        _write_files(dataset, part)
+        _check_same(dataset, part, target)
+    return target
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Give a new folder beside ``target`` that takes its place when the block ends well.
+
+    Raises:
+        DatasetError: If ``target`` is there and holds something.
+    """
+    check_free(target)
     part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
     part.mkdir(parents=True)
     try:
-        _write_files(dataset, part)
-        _check_same(dataset, part, target)
+        yield part
         if target.exists():
             target.rmdir()
         part.rename(target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return target
+
+
+def check_free(target: Path) -> None:
+    """Refuse a folder that holds something, or a file of that name."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DatasetError(f"{target} exists and is not empty; choose another or remove it first")
 
 
 def _write_files(dataset: Dataset, folder: Path) -> None:
-    _write_header(dataset, folder / HEADER)
-    _write_objects(folder / MEMORIES, map(records.memory_row, dataset.memories))
-    _write_objects(folder / QUERIES, map(records.query_row, dataset.queries))
-    _write_judgments(dataset, folder / QRELS)
+    write_header(header_of(dataset), folder / HEADER)
+    write_objects(folder / MEMORIES, map(records.memory_row, dataset.memories))
+    write_objects(folder / QUERIES, map(records.query_row, dataset.queries))
+    if dataset.labelled:
+        _write_judgments(dataset, folder / QRELS)
     if dataset.attacks:
-        _write_objects(folder / ATTACKS, map(records.attack_row, dataset.attacks))
+        write_objects(folder / ATTACKS, map(records.attack_row, dataset.attacks))
     if dataset.links:
-        _write_objects(folder / LINKS, map(records.link_row, dataset.links))
+        write_objects(folder / LINKS, map(records.link_row, dataset.links))
     if dataset.edges:
-        _write_objects(folder / EDGES, map(records.edge_row, dataset.edges))
+        write_objects(folder / EDGES, map(records.edge_row, dataset.edges))
     if dataset.usefulness:
         _write_usefulness(dataset, folder / USEFULNESS)
     for name in dataset.embeddings:
@@ -108,7 +126,8 @@ def _check_same(dataset: Dataset, written: Path, target: Path) -> None:
         )
 
 
-def _write_header(dataset: Dataset, path: Path) -> None:
+def header_of(dataset: Dataset) -> dict[str, Any]:
+    """Return what dataset.yaml says of a dataset, defaults left out."""
     about = {
         "version": dataset.version,
         "licence": dataset.licence,
@@ -127,11 +146,19 @@ def _write_header(dataset: Dataset, path: Path) -> None:
         }
     if dataset.splits:
         header["splits"] = {split: list(groups) for split, groups in dataset.splits.items()}
+    if not dataset.labelled:
+        header["labelled"] = False
+    return header
+
+
+def write_header(header: dict[str, Any], path: Path) -> None:
+    """Write dataset.yaml so that every text reads back as text."""
     text = yaml.dump(header, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _write_objects(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+def write_objects(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write JSON objects, one a line."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 

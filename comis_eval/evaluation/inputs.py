@@ -53,6 +53,9 @@ class Judge:
 
     dataset: Dataset
 
+    def __post_init__(self) -> None:
+        self.dataset.check_labelled()
+
     def inputs(
         self,
         rankings: Rankings,

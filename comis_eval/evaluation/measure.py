@@ -73,10 +73,13 @@ DEFAULT_METRICS = (
 )
 """What an evaluation scores when it is not told otherwise."""
 
-PIPELINES = ("memory-recall", "recall-tool", "remote")
+LOCAL = ("memory-recall", "recall-tool")
+"""Pipelines of this process: they can be swept, ablated and looked into."""
+
+PIPELINES = (*LOCAL, "remote")
 """What can be evaluated."""
 
-_PLAIN: Mapping[str, Any] = {
+PLAIN: Mapping[str, Any] = {
     "rag.min_score": 0.0,
     "rag.rerank.enabled": False,
     "rag.entity_lane.enabled": False,
@@ -141,6 +144,7 @@ def evaluate(
     objective = objective_of(config)
     asked = [parse(name) for name in dict.fromkeys(metrics)]
     asked += [m for m in judged_beside(asked, k0=objective.k0) if m not in asked]
+    dataset.check_labelled()
     chosen = dataset.select(split, seed=seed)
     retriever = retriever or Retriever(dataset, progress=progress)
     judge = Judge(chosen)
@@ -236,6 +240,24 @@ def check_serves(retriever: Retriever, dataset: Dataset, config: Config) -> None
         )
 
 
+def ranked(
+    pipeline: str, retriever: Retriever, config: Config, queries: Sequence[Query]
+) -> Rankings:
+    """What a pipeline answers a query set.
+
+    Args:
+        pipeline: One of LOCAL.
+        retriever: The memories, made searchable.
+        config: Every knob and switch.
+        queries: What is asked.
+
+    Raises:
+        ComisEvalError: If a model, a lane or a query's parameters cannot be used.
+    """
+    made = RecallTool if pipeline == RecallTool.name else MemoryRecall
+    return made(retriever, config).rank(queries)
+
+
 def _memory_recall(
     judge: Judge,
     retriever: Retriever,
@@ -266,7 +288,7 @@ def _single_lanes(
 
     They go through the same trust filter, dedup and budget, with every boost and floor off.
     """
-    plain = config.evolve(**_PLAIN)
+    plain = config.evolve(**PLAIN)
     backend = config.harness.keyword_backend
     other = "rank_bm25" if backend == "fts5" else "fts5"
     found: dict[str, Candidates] = {}

@@ -84,6 +84,8 @@ class FtsIndex:
             Numbers into the postings, shape (n,); -1 where no memory can match.
         """
         new = [token for token in dict.fromkeys(tokens) if token not in self._unit_of]
+        if not new:
+            return np.array([self._unit_of[token] for token in tokens], dtype=np.int64)
         found = occurrences(new)
         numbers = np.array([self._term_of.get(term, -1) for term in found.terms], dtype=np.int64)
         for token, terms in zip(new, sequences(found, len(new)), strict=True):

@@ -7,6 +7,7 @@ every term occurrence, read from an ``fts5vocab`` table of the kind ``instance``
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import chain
@@ -14,6 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+_FEW = 64
+"""How many texts a scratch table that stays is used for."""
 
 _SCHEMA = """
 CREATE VIRTUAL TABLE scratch USING fts5
@@ -41,18 +45,48 @@ class Occurrences(NamedTuple):
 
 def occurrences(texts: Sequence[str]) -> Occurrences:
     """Tokenise texts. Half a surrogate pair separates tokens, as in a query."""
+    if len(texts) <= _FEW:
+        scratch = _kept()
+        try:
+            return _occurrences(scratch, texts)
+        finally:
+            scratch.execute("INSERT INTO scratch (scratch) VALUES ('delete-all')")
+            scratch.commit()
+    with closing(_scratch()) as scratch:
+        return _occurrences(scratch, texts)
+
+
+def _occurrences(scratch: sqlite3.Connection, texts: Sequence[str]) -> Occurrences:
     numbered = ((number, _unicode(text)) for number, text in enumerate(texts))
-    with closing(sqlite3.connect(":memory:")) as connection:
-        # FTS5 cuts a term of over 32,767 bytes, in the midst of a character if it falls so.
-        connection.text_factory = lambda term: term.decode("utf-8", "surrogateescape")
-        connection.executescript(_SCHEMA)
-        connection.executemany("INSERT INTO scratch (rowid, content) VALUES (?, ?)", numbered)
-        vocabulary = connection.execute("SELECT term, cnt FROM vocabulary ORDER BY term").fetchall()
-        found = connection.execute("SELECT doc, offset FROM instances ORDER BY term")
-        pairs = np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, 2)
+    scratch.executemany("INSERT INTO scratch (rowid, content) VALUES (?, ?)", numbered)
+    vocabulary = scratch.execute("SELECT term, cnt FROM vocabulary ORDER BY term").fetchall()
+    found = scratch.execute("SELECT doc, offset FROM instances ORDER BY term")
+    pairs = np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, 2)
     counts = np.array([count for _, count in vocabulary], dtype=np.int64)
     starts = np.concatenate(([0], np.cumsum(counts)))
     return Occurrences(tuple(term for term, _ in vocabulary), starts, pairs[:, 0], pairs[:, 1])
+
+
+def _scratch() -> sqlite3.Connection:
+    scratch = sqlite3.connect(":memory:")
+    # FTS5 cuts a term of over 32,767 bytes, in the midst of a character if it falls so.
+    scratch.text_factory = lambda term: term.decode("utf-8", "surrogateescape")
+    scratch.executescript(_SCHEMA)
+    return scratch
+
+
+class _Local(threading.local):
+    scratch: sqlite3.Connection | None = None
+
+
+_OF_THREAD = _Local()
+
+
+def _kept() -> sqlite3.Connection:
+    """A scratch table that stays, one a thread: to make one takes longer than a query's words."""
+    if _OF_THREAD.scratch is None:
+        _OF_THREAD.scratch = _scratch()
+    return _OF_THREAD.scratch
 
 
 def sequences(found: Occurrences, count: int) -> list[NDArray[np.int64]]:

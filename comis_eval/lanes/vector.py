@@ -68,7 +68,7 @@ class VectorIndex:
         corpus: The memories.
         vectors: One row a memory, shape (m, dim), float32; not changed.
         has: Which memories have a vector, shape (m,). A vector of zeros has no direction
-            and is never found.
+            and is never found; ``pointing`` are the rows of those that have one.
 
     Raises:
         LaneError: If the shapes do not fit the corpus, or a vector is not finite.
@@ -90,8 +90,8 @@ class VectorIndex:
             )
         self.corpus = corpus
         self.vectors = vectors
-        self.norms = np.sqrt(_dots(vectors, vectors))
-        self._rows = np.flatnonzero(has & (self.norms > 0))
+        self.norms = np.sqrt(dots(vectors, vectors))
+        self.pointing = np.flatnonzero(has & (self.norms > 0))
         self._parts: dict[int | None, tuple[NDArray[np.int64], Any]] = {}
 
     @property
@@ -104,12 +104,12 @@ class VectorIndex:
         if scope not in self._parts:
             import faiss
 
-            rows = self._rows
+            rows = self.pointing
             if scope is not None:
                 rows = rows[self.corpus.scope[rows] == scope]
             flat = faiss.IndexFlatIP(self.dim)
             if len(rows):
-                flat.add(_units(self.vectors[rows], self.norms[rows]))
+                flat.add(units(self.vectors[rows], self.norms[rows]))
             self._parts[scope] = rows, flat
         return self._parts[scope]
 
@@ -138,8 +138,8 @@ def search(
         LaneError: If there are no query vectors, their dimension is not the memories', or
             one is not finite.
     """
-    asked = _checked(index, batch)
-    norms = np.sqrt(_dots(asked, asked))
+    asked = checked(index, batch)
+    norms = np.sqrt(dots(asked, asked))
     exhausted = np.ones(len(batch), dtype=bool)
     found = [_Hits(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))]
     for scope, asking in _groups(batch, norms, scope_filter):
@@ -175,7 +175,12 @@ class _Hits(NamedTuple):
         return _Hits(self.queries[which], self.rows[which], self.scores[which])
 
 
-def _checked(index: VectorIndex, batch: QueryBatch) -> NDArray[np.float32]:
+def checked(index: VectorIndex, batch: QueryBatch) -> NDArray[np.float32]:
+    """Return the vectors of a batch, shape (q, dim).
+
+    Raises:
+        LaneError: If there are none, or they cannot be compared with the index's.
+    """
     if batch.vectors is None:
         raise LaneError("the vector lane needs query vectors; configure an embedder or drop it")
     if batch.vectors.shape != (len(batch), index.dim):
@@ -221,12 +226,16 @@ def _candidates(
     rows, flat = index.part(scope)
     # A process forked after a search on several threads hangs in its own first search.
     faiss.omp_set_num_threads(1)
-    products, places = flat.search(_units(asked[queries], norms[queries]), width)
-    # A float32 dot product of unit vectors is off by at most about dim x 2^-24.
-    bound = products[:, -1].astype(np.float64) + (index.dim + 8) * 2.0**-24
+    products, places = flat.search(units(asked[queries], norms[queries]), width)
+    bound = products[:, -1].astype(np.float64) + float32_error(index.dim)
     owners, near = np.repeat(queries, width), rows[places.ravel()]
-    cosines = _dots(asked, index.vectors, owners, near) / (norms[owners] * index.norms[near])
+    cosines = dots(asked, index.vectors, owners, near) / (norms[owners] * index.norms[near])
     return _Hits(owners, near, cosines), bound
+
+
+def float32_error(dim: int) -> float:
+    """By how much a float32 dot product of unit vectors is off at most."""
+    return (dim + 8) * 2.0**-24
 
 
 def _best(hits: _Hits, depth: int) -> _Hits:
@@ -234,7 +243,7 @@ def _best(hits: _Hits, depth: int) -> _Hits:
     return ordered.at(head(ordered.queries, depth))
 
 
-def _dots(
+def dots(
     a: NDArray[np.float32],
     b: NDArray[np.float32],
     a_rows: NDArray[np.int64] | None = None,
@@ -253,5 +262,6 @@ def _dots(
     return products
 
 
-def _units(vectors: NDArray[np.float32], norms: NDArray[np.float64]) -> NDArray[np.float32]:
+def units(vectors: NDArray[np.float32], norms: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return vectors of length 1, shape (n, dim); no norm may be 0."""
     return np.ascontiguousarray(vectors / norms[:, None], dtype=np.float32)

@@ -51,7 +51,7 @@ def document(page: Page) -> str:
     """The whole file; the same page gives the same text."""
     style, script = _own("page.css"), _own("page.js")
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        f"default-src 'none'; script-src '{csp_hash(script)}'; style-src '{csp_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     links = [
@@ -139,6 +139,7 @@ def _own(name: str) -> str:
     return files("comis_eval.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _hash(content: str) -> str:
+def csp_hash(content: str) -> str:
+    """What a content security policy calls a script or style by."""
     digest = hashlib.sha256(content.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"

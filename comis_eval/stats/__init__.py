@@ -7,6 +7,7 @@
     max_t(differences, groups, weights)           # p corrected over the metrics
 """
 
+from comis_eval.stats.agreement import Agreement, weighted_kappa
 from comis_eval.stats.comparison import Comparison, compare
 from comis_eval.stats.groups import GroupSums, group_sums
 from comis_eval.stats.intervals import Interval, IntervalKind, bootstrap_ci
@@ -25,6 +26,7 @@ from comis_eval.stats.student import paired_t, standard_error
 from comis_eval.stats.verdicts import Outcome, verdict
 
 __all__ = [
+    "Agreement",
     "Alternative",
     "Comparison",
     "GroupSums",
@@ -48,5 +50,6 @@ __all__ = [
     "spread_of",
     "standard_error",
     "verdict",
+    "weighted_kappa",
     "within_one_standard_error",
 ]

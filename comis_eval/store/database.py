@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from comis_eval.errors import StoreError
-from comis_eval.store import records, rules
+from comis_eval.stages.recall_tool.writing import Writing, writing_of
+from comis_eval.store import records, rules, upsert
 from comis_eval.store.corpus import Corpus, entities_of, tenancies_of
 from comis_eval.store.entities import Entity, Resolver
-from comis_eval.store.schema import APPLICATION_ID, MIGRATIONS
+from comis_eval.store.opening import WAIT_S, copy_into, create_private
+from comis_eval.store.schema import APPLICATION_ID, INDEX, MIGRATIONS, UNINDEX
+from comis_eval.store.upsert import Remembered, Writer
 from comis_eval.types import Memory, Tenancy, TrustLevel
-
-WAIT_S = 1.0
-"""How long a writer waits for another before it gives up."""
-
-_INDEX = "INSERT INTO memories_fts (rowid, content) SELECT row, content FROM memories "
-_UNINDEX = (
-    "INSERT INTO memories_fts (memories_fts, rowid, content) "
-    "SELECT 'delete', row, content FROM memories WHERE row = ?"
-)
-"""The keyword index keeps no text: to forget a memory it must be shown the old one again."""
 
 _ENVIRONMENT = ("BUSY", "LOCKED", "READONLY", "FULL", "IOERR", "CORRUPT", "NOTADB", "CANTOPEN")
 """SQLite errors whose cause lies outside this package."""
@@ -71,7 +65,7 @@ class Store:
             StoreError: If the file is no store, of a newer schema, or cannot be opened.
         """
         if path is not None:
-            _create_private(path)
+            create_private(path)
         connection = sqlite3.connect(
             ":memory:" if path is None else path.absolute(),
             isolation_level=None,
@@ -79,6 +73,27 @@ class Store:
         )
         store = cls(connection, "the in-memory store" if path is None else str(path))
         try:
+            store._prepare()
+        except BaseException:
+            connection.close()
+            raise
+        return store
+
+    @classmethod
+    def copied(cls, path: Path) -> Self:
+        """Open a copy of a store in memory; the file is read once and never written.
+
+        Raises:
+            StoreError: If there is no such file, it is no store, of a newer schema, or
+                cannot be read.
+        """
+        if not path.is_file():
+            raise StoreError(f"{path} is not there; give the path of a store")
+        connection = sqlite3.connect(":memory:", isolation_level=None, timeout=WAIT_S)
+        store = cls(connection, str(path))
+        try:
+            with store._errors_named():
+                copy_into(path, connection)
             store._prepare()
         except BaseException:
             connection.close()
@@ -118,6 +133,53 @@ class Store:
             first = self._insert(batch)
             self._link(batch, first)
 
+    def remember(self, arguments: Mapping[str, object], writer: Writer) -> Remembered:
+        """Write one memory as the tool ``remember`` does: a key has one memory.
+
+        Args:
+            arguments: By the names of the tool's arguments, ``writing.WRITTEN``.
+            writer: Who writes, and when.
+
+        Raises:
+            RequestError: If an argument is not allowed: all that are, at once.
+            StoreError: If key, tags or content are refused, ``expected_version`` is another
+                than there is, the key has a configured fact, or another writer is at work.
+                Nothing is stored then.
+        """
+        writer = replace(writer, tenancy=writer.tenancy.named)
+        said = writing_of(arguments, writer.now)
+        with self._transaction("IMMEDIATE"):
+            said = upsert.resolved(self._connection, said, writer)
+            standing = upsert.stands(self._connection, said, writer)
+            upsert.check_version(said, standing)
+            if standing is None:
+                memory = upsert.created(str(uuid4()), said, writer)
+            else:
+                memory = upsert.updated(standing, said, writer)
+            upsert.check(memory)
+            rules.check_values(memory)
+            near = upsert.near_key(self._connection, memory, writer)
+            self._write(standing, memory, said, writer)
+        return Remembered(memory, "created" if standing is None else "updated", near)
+
+    def _write(
+        self, standing: upsert.Standing | None, memory: Memory, said: Writing, writer: Writer
+    ) -> None:
+        if standing is None:
+            row = self._insert([memory])
+        else:
+            row, before = standing
+            # What was there before the first write is a revision too.
+            upsert.revise(self._connection, row, before, by=before.created_by, reason=None)
+            upsert.replace_row(self._connection, row, memory)
+        by = writer.tenancy.agent_id
+        upsert.revise(self._connection, row, memory, by=by, reason=said.reason)
+
+    def stamp(self) -> tuple[int, int]:
+        """Return what differs whenever this or another connection has written."""
+        with self._errors_named():
+            return self._number("PRAGMA data_version"), self._connection.total_changes
+
     def update_content(self, memory_id: str, content: str) -> None:
         """Replace a memory's text; its embeddings, made from the old one, are dropped.
 
@@ -127,11 +189,11 @@ class Store:
         rules.check_content(memory_id, content)
         with self._transaction("IMMEDIATE"):
             row = (self._row_of(memory_id),)
-            self._connection.execute(_UNINDEX, row)
+            self._connection.execute(UNINDEX, row)
             self._connection.execute(
-                "UPDATE memories SET content = ? WHERE row = ?", (content, *row)
+                "UPDATE memories SET content = ?, simhash = NULL WHERE row = ?", (content, *row)
             )
-            self._connection.execute(_INDEX + "WHERE row = ?", row)
+            self._connection.execute(INDEX + "WHERE row = ?", row)
             self._connection.execute("DELETE FROM embeddings WHERE memory = ?", row)
 
     def delete(self, memory_ids: Iterable[str]) -> None:
@@ -145,7 +207,7 @@ class Store:
         """
         with self._transaction("IMMEDIATE"):
             rows = [(self._row_of(memory_id),) for memory_id in dict.fromkeys(memory_ids)]
-            self._connection.executemany(_UNINDEX, rows)
+            self._connection.executemany(UNINDEX, rows)
             self._connection.executemany("DELETE FROM memories WHERE row = ?", rows)
 
     def get(self, memory_ids: Iterable[str]) -> dict[str, Memory]:
@@ -289,7 +351,7 @@ class Store:
             )
         except sqlite3.IntegrityError as error:
             raise self._refusal(batch, first, error) from error
-        self._connection.execute(_INDEX + "WHERE row >= ?", (first,))
+        self._connection.execute(INDEX + "WHERE row >= ?", (first,))
         return first
 
     def _refusal(
@@ -405,12 +467,3 @@ class Store:
                     "wait until it is done or close it"
                 ) from error
             raise StoreError(f"{self._name} cannot be used: {error}") from error
-
-
-def _create_private(path: Path) -> None:
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise StoreError(f"{path} cannot be created: {error.strerror}") from error

@@ -16,10 +16,10 @@ import numpy as np
 
 from comis_eval.errors import StoreError
 from comis_eval.stages.recall_tool import expiry, importance, screening, tags, twins
+from comis_eval.stages.recall_tool.writing import DEFAULT_SCOPE
 from comis_eval.text import sha256_text, simhash
 from comis_eval.types import Memory, Tenancy
 
-DEFAULT_SCOPE = "project"
 _RETIRED = frozenset(("superseded", "archived"))
 
 
@@ -114,6 +114,7 @@ def filled(memory: Memory, *, default_expiry: bool = True) -> Memory:
         importance=memory.importance or importance.importance(memory.content, memory.tags),
         archived=bool(memory.archived),
         status=memory.status or "active",
+        version=memory.version or 1,
         updated_at=memory.created_at if memory.updated_at is None else memory.updated_at,
         expires_at=default if memory.expires_at is None else memory.expires_at,
     )
@@ -144,10 +145,7 @@ def identity(memory: Memory) -> tuple[Hashable, ...]:
 def refusal(memory: Memory) -> str | None:
     """Say why a memory may not be written; None: it may."""
     if memory.key is not None and not tags.is_key(memory.key):
-        return (
-            f"key {memory.key[:40]!r} is none: two or more of a-z, 0-9 and inner hyphens, "
-            "never changed into one"
-        )
+        return f"key {memory.key[:40]!r} is none: {tags.KEY_RULE}"
     fault = tags.tag_fault(memory.tags)
     if fault is not None:
         return fault

@@ -37,6 +37,7 @@ COLUMNS = (
     "archived",
     "status",
     "updated_at",
+    "version",
     "duplicate_of",
 )
 """Columns a memory fills, in the order of :func:`to_row` and :func:`from_row`."""
@@ -74,6 +75,7 @@ def to_row(memory: Memory) -> tuple[Any, ...]:
         memory.archived,
         memory.status,
         memory.updated_at,
+        memory.version,
         memory.duplicate_of,
     )
 

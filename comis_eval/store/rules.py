@@ -13,7 +13,7 @@ from comis_eval.types import Memory, MemoryType, TrustLevel
 LARGEST_INTEGER = 2**53 - 1
 """Beyond it a JSON number is no longer exact."""
 
-_INTEGERS = ("created_at", "occurred_at", "expires_at", "updated_at", "proof_count")
+_INTEGERS = ("created_at", "occurred_at", "expires_at", "updated_at", "proof_count", "version")
 _NUMBERS = ("confidence", "relevance", "importance")
 
 
@@ -98,6 +98,8 @@ def _check_integers(memory: Memory) -> None:
             )
     if memory.proof_count is not None and memory.proof_count < 0:
         raise _refused(memory, "proofCount", f"is {memory.proof_count}; it must be >= 0")
+    if memory.version is not None and memory.version < 1:
+        raise _refused(memory, "version", f"is {memory.version}; it must be >= 1")
 
 
 def _check_numbers(memory: Memory) -> None:

@@ -79,6 +79,37 @@ CREATE VIRTUAL TABLE memories_fts USING fts5 (
   content, content='memories', content_rowid='row', tokenize='porter unicode61'
 )"""
 
+# A memory's simhash is NULL until somebody asks what it is near to: hashing costs more than
+# all else of a write.
+_VERSIONS = (
+    "ALTER TABLE memories ADD COLUMN version INTEGER CHECK (version >= 1)",
+    "ALTER TABLE memories ADD COLUMN simhash INTEGER",
+    "CREATE INDEX memories_key ON memories (tenant_id, key)",
+)
+
+_REVISIONS = """
+CREATE TABLE revisions (
+  memory INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
+  version INTEGER NOT NULL CHECK (version >= 1),
+  written_at INTEGER NOT NULL,
+  written_by TEXT,
+  reason TEXT,
+  content TEXT NOT NULL,
+  tags TEXT NOT NULL,
+  relevance REAL,
+  importance REAL,
+  expires_at INTEGER,
+  PRIMARY KEY (memory, version)
+) WITHOUT ROWID"""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (_MEMORIES, _ENTITIES, _ENTITY_LINKS, _EMBEDDINGS, _FTS),
+    (*_VERSIONS, _REVISIONS),
 )
+
+INDEX = "INSERT INTO memories_fts (rowid, content) SELECT row, content FROM memories "
+UNINDEX = (
+    "INSERT INTO memories_fts (memories_fts, rowid, content) "
+    "SELECT 'delete', row, content FROM memories WHERE row = ?"
+)
+"""The keyword index keeps no text: to forget a memory it must be shown the old one again."""

@@ -234,9 +234,7 @@ class Views(NamedTuple):
         masks: list[Mask] = []
         which: list[int] = []
         for caller, request in zip(callers, requests, strict=True):
-            # What does not say which memories may be shown must not tell views apart.
-            asked = replace(request, query="", limit=1, offset=0, order_by=None, profile="")
-            number = numbers.setdefault((caller, asked), len(numbers))
+            number = numbers.setdefault((caller, seen(request)), len(numbers))
             if number == len(masks):
                 masks.append(corpus.visible(caller, request))
             which.append(number)
@@ -252,6 +250,21 @@ class Views(NamedTuple):
         """Tell which pairs may meet, both of one shape."""
         pairs: Mask = self.masks[self.which[queries], rows]
         return pairs
+
+
+def seen(request: Request) -> Request:
+    """Return a call without what does not say which memories it may be answered from."""
+    return replace(
+        request,
+        query="",
+        limit=1,
+        offset=0,
+        full=False,
+        relevance_min=0.0,
+        order_by=None,
+        profile="",
+        decay=False,
+    )
 
 
 def _workspace(tenancy: Tenancy, by_agent: bool) -> Tenancy:

@@ -2,14 +2,15 @@
 
 ``study.jsonl`` is the journal that resuming reads, ``fold-N.jsonl`` those of the repeated
 searches, ``result.json`` what was found and advised, ``trials.parquet`` every trial,
-``rag.yaml`` the fragment to paste, ``figures/`` the pictures. Ids and numbers, no text.
+``rag.yaml`` the fragment to paste (``recall-tool.yaml`` of that pipeline), ``figures/`` the
+pictures. Ids and numbers, no text.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -17,15 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from comis_eval.config import Config
-from comis_eval.config_file import dump_rag, not_exportable
+from comis_eval.config import Config, shown
+from comis_eval.config_file import dump_rag, dump_recall_tool, not_exportable
 from comis_eval.errors import ConfigError, StudyError
 from comis_eval.files import replacing
 from comis_eval.text import printable
 from comis_eval.tuning.sweep import SweepResult
 
 STUDIES = Path("experiments") / "studies"
-RESULT, TRIALS, RAG = "result.json", "trials.parquet", "rag.yaml"
+RESULT, TRIALS = "result.json", "trials.parquet"
+FRAGMENTS = {"memory-recall": "rag.yaml", "recall-tool": "recall-tool.yaml"}
+"""Name of the fragment's file, by the pipeline whose settings it holds."""
 PARAMS = "params"
 """Column of a trial's point as JSON: only it tells a knob that is null from one not asked for."""
 FORMAT = 1
@@ -60,7 +63,7 @@ def write(result: SweepResult, folder: Path) -> None:
     """Write everything but the journal and the figures, each file whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_trials(result, folder / TRIALS)
-    _replace(folder / RAG, rag_fragment(result, result.recommended))
+    _replace(folder / FRAGMENTS[result.pipeline], fragment(result, result.recommended))
     text = json.dumps(as_json(result), ensure_ascii=False, allow_nan=False, indent=1)
     _replace(folder / RESULT, text + "\n")
 
@@ -73,6 +76,7 @@ def as_json(result: SweepResult) -> dict[str, Any]:
     told: dict[str, Any] = {
         "format": FORMAT,
         "study": result.name,
+        "pipeline": result.pipeline,
         "dataset": {
             "name": dataset.name,
             "version": dataset.version,
@@ -115,7 +119,7 @@ def as_json(result: SweepResult) -> dict[str, Any]:
     return finite
 
 
-def rag_fragment(result: SweepResult, config: Config) -> str:
+def fragment(result: SweepResult, config: Config) -> str:
     """The fragment to paste, with lines that say where it comes from and what it gains."""
     looked, same = result.held_out, config is result.current
     lines = [
@@ -131,7 +135,11 @@ def rag_fragment(result: SweepResult, config: Config) -> str:
             f"[{found.low:+.4f}, {found.high:+.4f}] on {found.n_queries} held-out queries"
         )
     searched = [knob.path for knob in result.study.task.space.knobs]
-    return dump_rag(config, comments=[*lines, *_left_out(config, searched)])
+    return _dump(result.pipeline)(config, comments=[*lines, *_left_out(config, searched)])
+
+
+def _dump(pipeline: str) -> Callable[..., str]:
+    return dump_recall_tool if pipeline == "recall-tool" else dump_rag
 
 
 def _left_out(config: Config, searched: Sequence[str]) -> list[str]:
@@ -175,11 +183,15 @@ def exported(study: str, trial: int | None = None) -> str:
     """
     folder = STUDIES / study if _is_folder(STUDIES / study) else Path(study)
     told = read_result(folder)
+    pipeline = told.get("pipeline", "memory-recall")
+    if not isinstance(pipeline, str) or pipeline not in FRAGMENTS:
+        raise StudyError(f"{folder / RESULT}: there is no pipeline {shown(pipeline)}")
     if trial is None:
+        path = folder / FRAGMENTS[pipeline]
         try:
-            return (folder / RAG).read_text(encoding="utf-8")
+            return path.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise _unreadable(folder / RAG, error) from error
+            raise _unreadable(path, error) from error
     paths = [knob["path"] for knob in told["space"]]
     rows = _points(folder / TRIALS)
     row = next((row for row in rows if row["number"] == trial), None)
@@ -189,7 +201,7 @@ def exported(study: str, trial: int | None = None) -> str:
     if trial > 0:
         config = config.evolve(**json.loads(row[PARAMS]))
     lines = [f"study {told['study']}, trial {trial}: not confirmed", *_left_out(config, paths)]
-    return dump_rag(config, comments=lines)
+    return _dump(pipeline)(config, comments=lines)
 
 
 def _points(path: Path) -> list[dict[str, Any]]:
@@ -222,7 +234,7 @@ def _trial(result: SweepResult, number: int) -> dict[str, Any]:
         "number": number,
         "values": dict(record.params),
         "figures": dict(record.figures),
-        "rag": dump_rag(config),
+        "rag": _dump(result.pipeline)(config),
     }
 
 

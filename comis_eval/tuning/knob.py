@@ -22,6 +22,9 @@ DECIMALS = 4
 MAX_DECIMALS = 12
 """Beyond it a double can no longer tell rounded values apart."""
 
+TOOL = "harness.recallTool."
+"""How the recall tool's settings begin."""
+
 _SAME_GRID = 1e-8
 """How far from a step, in steps, a value may be to count as on it."""
 
@@ -65,7 +68,12 @@ class Knob(NamedTuple):
     @property
     def exportable(self) -> bool:
         """Whether the product has this setting; a what-if it has not stays with us."""
-        return self.path.startswith("rag.")
+        return self.path.startswith(("rag.", TOOL))
+
+    @property
+    def pipeline(self) -> str:
+        """Which pipeline's answers it moves."""
+        return "recall-tool" if self.path.startswith(TOOL) else "memory-recall"
 
     @property
     def span(self) -> float:
@@ -158,6 +166,31 @@ _NEVER_UNDER = {
     "harness": "only harness.fusion is a what-if; the rest says how this package runs",
 }
 
+_TOOL_SEARCHED = (
+    "fusion.k", "fusion.vectorWeight", "gate", "graph", "band", "minImportance", "decayBase",
+    "armDepth", "profiles",
+)  # fmt: skip
+"""Of the recall tool's settings, what may be searched; whatever else there is may not."""
+
+_TOOL_NEVER = {
+    "fusion.textWeight": (
+        "only the ratio of the arms' weights counts, so this one stays; "
+        f"search {TOOL}fusion.vectorWeight"
+    ),
+    "indexTags": "it changes what is searched: compare two sweeps instead",
+    "chunkChars": "it changes what is searched: compare two sweeps instead",
+    "defaultExpiry": "it changes which memories there are, not how they rank",
+    "relevanceSource": "it changes what a caller's relevance_min and order mean",
+    "rerankScope": "a search must not make pages overlap",
+}
+
+_READ_AGAIN = (
+    f"{TOOL}minImportance",
+    f"{TOOL}profiles.multiSession.minImportance",
+    f"{TOOL}profiles.factual.minImportance",
+)
+"""Numbers for each value of which the arms are read again."""
+
 
 def read_knob(path: str, given: Mapping[str, Any] | None = None) -> Knob:
     """Read one knob and check it against the configuration model.
@@ -197,6 +230,11 @@ def read_knob(path: str, given: Mapping[str, Any] | None = None) -> Knob:
 def _refusal(path: str) -> str | None:
     if path.startswith("harness.fusion."):
         return None
+    if path.startswith(TOOL):
+        rest = path.removeprefix(TOOL)
+        if any(f"{rest}.".startswith(f"{part}.") for part in _TOOL_SEARCHED):
+            return None
+        return _TOOL_NEVER.get(rest, "nobody has said what searching it would do")
     under = (
         reason for prefix, reason in _NEVER_UNDER.items() if f"{path}.".startswith(f"{prefix}.")
     )
@@ -254,6 +292,8 @@ class _Reading:
             )
         if log and low <= 0:
             self.faults.append(f"log needs low > 0, got {low:g}")
+        if step is None and self.path in _READ_AGAIN:
+            self.faults.append("needs a step, such as 0.05: each value is a search of its own")
         if log and step is not None:
             self.faults.append("log and step cannot be had together")
         if whole and step is None:

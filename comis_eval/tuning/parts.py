@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from comis_eval.candidates import Candidates
 from comis_eval.config import Config
 from comis_eval.datasets import Dataset
 from comis_eval.evaluation.inputs import Judge
-from comis_eval.pipelines.coverage import Coverage
+from comis_eval.tuning.answers import Table
 from comis_eval.tuning.replay import Replay
-from comis_eval.tuning.space import Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +26,7 @@ class Bench:
     """
 
     dataset: Dataset
-    table: Candidates
+    table: Table
     current: Config
     objectives: tuple[str, ...]
 
@@ -48,31 +46,3 @@ class Bench:
             return Replay(Judge(self.dataset), self.table, self.current, self.objectives)
         part = self.dataset.subset(positions)
         return Replay(Judge(part), self.table.subset(positions), self.current, self.objectives)
-
-
-def coverage_of(space: Space, current: Config) -> Coverage:
-    """What a table must hold so that every point of a space can be replayed on it."""
-    paths = {knob.path: knob for knob in space.knobs}
-
-    def most(path: str, now: int) -> int:
-        if path not in paths:
-            return now
-        knob = paths[path]
-        numbers = [value for value in knob.choices if isinstance(value, int)]
-        return max(int(knob.high), now, *numbers)
-
-    rag = current.rag
-    rerank = rag.rerank.enabled or "rag.rerank.enabled" in paths
-    limit = most("rag.maxResults", rag.max_results)
-    if rerank:
-        limit = max(limit, most("rag.rerank.maxCandidates", rag.rerank.max_candidates))
-    depth = current.semantics.lane_depth
-    temporal = rag.lanes.temporal
-    runs = temporal.enabled or "rag.lanes.temporal.enabled" in paths
-    return Coverage(
-        depth=2 * limit if depth == "limit" else depth,
-        rerank=rerank,
-        entity=rag.entity_lane.enabled or "rag.entityLane.enabled" in paths,
-        window_days=most("rag.lanes.temporal.windowDays", temporal.window_days) if runs else 0,
-        causal=rag.lanes.causal.enabled or "rag.lanes.causal.enabled" in paths,
-    )

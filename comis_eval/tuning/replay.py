@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from comis_eval.candidates import Candidates
 from comis_eval.config import Config
-from comis_eval.evaluation.inputs import Judge, Shown, objective_of
+from comis_eval.evaluation.inputs import Judge, objective_of
 from comis_eval.metrics import ALL, Inputs, Metric, means, parse, weights
 from comis_eval.metrics import Objective as Constants
-from comis_eval.pipelines.rank import rank
+from comis_eval.pipelines.recall_tool import ToolTables
+from comis_eval.tuning.answers import Table, answers, enforces
 from comis_eval.tuning.measured import Objective
 
 TRIAL_METRICS = (
@@ -35,6 +36,7 @@ _CELLS = 80_000
 """How many candidates are ranked at a time."""
 
 _INVERSION = "trust_inversion@5"
+_LEAK = "policy_leak"
 
 
 class Scored(NamedTuple):
@@ -66,7 +68,7 @@ class Replay:
     """
 
     judge: Judge
-    table: Candidates
+    table: Table
     current: Config
     objectives: tuple[str, ...] = ("utility",)
 
@@ -90,28 +92,24 @@ class Replay:
 
     def answered(self, config: Config) -> tuple[Inputs, NDArray[np.float64]]:
         """What metrics need to know of a configuration's answers, and modelled latencies."""
-        parts, pools = [], []
-        for block in self._blocks:
-            rankings = rank(block, config)
-            parts.append(
-                Shown(
-                    rankings.ranked_rows(self._depth),
-                    rankings.context_rows(),
-                    rankings.context_chars,
-                )
-            )
-            pools.append(rankings.rerank_pool.sum(axis=1))
-        shown = Shown(
-            _stacked([part.ranking for part in parts]),
-            _stacked([part.context for part in parts]),
-            np.concatenate([part.context_chars for part in parts]),
+        return self._judged(config, self._depth)
+
+    def whole(self, config: Config) -> Inputs:
+        """The same with rankings to their ends, for metrics that look deeper than a trial's."""
+        return self._judged(config, None)[0]
+
+    def _judged(self, config: Config, depth: int | None) -> tuple[Inputs, NDArray[np.float64]]:
+        found = answers(self._blocks, config, depth)
+        inputs = self.judge.shown_inputs(
+            found.shown, self.table.facts, config, self.constants, chars=found.chars
         )
-        inputs = self.judge.shown_inputs(shown, self.table.facts, config, self.constants)
-        return inputs, modelled_latencies(np.concatenate(pools), config)
+        return inputs, found.latencies
 
     @cached_property
-    def _blocks(self) -> list[Candidates]:
+    def _blocks(self) -> list[Candidates] | ToolTables:
         """The table in parts whose arrays stay in the processor's cache: twice as fast."""
+        if isinstance(self.table, ToolTables):
+            return self.table
         queries, width = self.table.rows.shape
         step = max(1, _CELLS // max(width, 1))
         if queries <= step:
@@ -149,8 +147,8 @@ class Replay:
     @cached_property
     def _current_figures(self) -> Mapping[str, float]:
         inputs, _ = self._standing
-        metric = self._metric(_INVERSION)
-        return {_INVERSION: means({metric: metric(inputs)}, inputs)[ALL][_INVERSION].value}
+        found = {self._metric(name): self._metric(name)(inputs) for name in (_INVERSION, _LEAK)}
+        return {name: mean.value for name, mean in means(found, inputs)[ALL].items()}
 
     @cached_property
     def _depth(self) -> int | None:
@@ -161,11 +159,17 @@ class Replay:
         return max((metric.k or 0 for metric in on_ranking), default=1)
 
     def _constraints(self, figures: Mapping[str, float], inputs: Inputs) -> dict[str, float]:
-        standing = self._current_figures[_INVERSION]
-        inversion = figures[_INVERSION] - standing
+        standing = self._current_figures
+        inversion = figures[_INVERSION] - standing[_INVERSION]
         current, _ = self._standing
-        return {
-            "policy_leak": figures["policy_leak"],
+        promised = "trust" in enforces(self.table)
+        # Who promises nothing of trust lets in what it lets in now, and nothing more.
+        leaks = (
+            {_LEAK: figures[_LEAK]}
+            if promised
+            else {"scope_leak": figures["scope_leak"], _LEAK: figures[_LEAK] - standing[_LEAK]}
+        )
+        return leaks | {
             "laundered": figures["laundered"],
             "trust_inversion": 0.0 if np.isnan(inversion) else inversion,
             "silence": _silence(inputs) - _silence(current) - MAX_NEW_SILENCE,
@@ -173,27 +177,6 @@ class Replay:
 
     def _metric(self, name: str) -> Metric:
         return next(metric for metric in self.metrics if metric.name == name)
-
-
-def modelled_latencies(pools: NDArray[np.int64], config: Config) -> NDArray[np.float64]:
-    """What the cost model says a rerank takes, ms, shape (q,); 0 where none was attempted.
-
-    Args:
-        pools: How many memories of each query were put to the reranker, shape (q,).
-        config: Whose ``harness.reranker`` says what it costs.
-    """
-    cost = config.harness.reranker
-    return np.where(pools > 0, cost.fixed_ms + cost.ms_per_candidate * pools, 0.0)
-
-
-def _stacked(lists: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Lists of several widths as one array, padded with -1."""
-    width = max((part.shape[1] for part in lists), default=0)
-    padded = [
-        np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=-1) for part in lists
-    ]
-    stacked: NDArray[np.int32] = np.concatenate(padded)
-    return stacked
 
 
 def _silence(inputs: Inputs) -> float:

@@ -25,7 +25,7 @@ from comis_eval.config import Config, find_knob, settings, shown
 from comis_eval.config_file import read_yaml
 from comis_eval.errors import ConfigError
 from comis_eval.text import close_matches, printable, sha256_text
-from comis_eval.tuning.knob import Knob, Suggests, Value, is_one_of, read_knob
+from comis_eval.tuning.knob import TOOL, Knob, Suggests, Value, is_one_of, read_knob
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _ENTITY_WEIGHT = "rag.entityLane.weight"
 _SEED_COUNT = "rag.entityLane.seedCount"
 _USEFULNESS = "rag.scoring.usefulnessAlpha"
+_TOOL_WEIGHT = f"{TOOL}fusion.vectorWeight"
+_TOOL_NOISE = f"{TOOL}gate.noise"
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,7 @@ class Space:
                     f"{path}: does nothing while {switch} is false; "
                     f"search {switch} too, or set it to true"
                 )
+        faults += _weighs_nothing(base, paths)
         if _ENTITY_WEIGHT in paths and base.semantics.lane_weights.entity is not None:
             faults.append(
                 f"{_ENTITY_WEIGHT}: semantics.laneWeights.entity overrules it; unset that"
@@ -290,6 +293,21 @@ def _runs(base: Config, path: str, switch: str, searched: Collection[str]) -> bo
         switches = (switch, "rag.lanes.temporal.enabled", "rag.lanes.causal.enabled")
         return any(other in searched or _setting(base, other) is True for other in switches)
     return _setting(base, switch) is True
+
+
+def _weighs_nothing(base: Config, paths: Collection[str]) -> Iterator[str]:
+    """Knobs of the recall tool's arms that have nothing to weigh against."""
+    lanes = base.harness.lanes
+    for knob in (_TOOL_WEIGHT, _TOOL_NOISE):
+        if knob in paths and "vector" not in lanes:
+            yield f"{knob}: does nothing without the vector arm (harness.lanes)"
+    if _TOOL_WEIGHT in paths and set(lanes) == {"vector"}:
+        yield f"{_TOOL_WEIGHT}: does nothing without the text arm (harness.lanes)"
+    elif _TOOL_WEIGHT in paths and not base.harness.recall_tool.fusion.text_weight:
+        yield (
+            f"{_TOOL_WEIGHT}: does nothing while {TOOL}fusion.textWeight is 0: "
+            "only the ratio of the two counts"
+        )
 
 
 def _setting(config: Config, path: str) -> Value:

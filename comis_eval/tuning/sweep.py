@@ -13,19 +13,20 @@ import numpy as np
 
 from comis_eval.config import Config, config_hash
 from comis_eval.datasets import Dataset, load_dataset
-from comis_eval.errors import StudyError
+from comis_eval.errors import ConfigError, StudyError
 from comis_eval.evaluation import evaluate
-from comis_eval.evaluation.inputs import Judge, objective_of
-from comis_eval.evaluation.measure import check_serves
+from comis_eval.evaluation.inputs import objective_of
+from comis_eval.evaluation.measure import LOCAL, check_serves
 from comis_eval.metrics import ALL, leaks, means, parse
-from comis_eval.pipelines.rank import rank
+from comis_eval.metrics.lists import given
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.tuning import ledger
+from comis_eval.tuning.answers import enforces, retrieved
 from comis_eval.tuning.confirm import Choice
 from comis_eval.tuning.flat import flat_region
 from comis_eval.tuning.holdout import FOLDS, HeldOut, chosen, held_out, parts_of
 from comis_eval.tuning.importance import importances as importances_of
-from comis_eval.tuning.parts import Bench, coverage_of
+from comis_eval.tuning.parts import Bench
 from comis_eval.tuning.records import TrialRecord
 from comis_eval.tuning.replay import Replay, objectives_of
 from comis_eval.tuning.result import StudyResult
@@ -33,6 +34,7 @@ from comis_eval.tuning.select import Decision, decide
 from comis_eval.tuning.space import Space
 from comis_eval.tuning.study import Progress, run_study
 from comis_eval.tuning.task import Plan, Task
+from comis_eval.tuning.tool_space import tool_space
 from comis_eval.tuning.workers import WorkerSpec, run_workers
 
 JOURNAL = "study.jsonl"
@@ -56,6 +58,7 @@ class SweepResult:
         choice: The winner among the best; None when several objectives leave a front.
         held_out: The one look at other queries; None when not asked for.
         decision: What to do.
+        pipeline: Whose knobs were searched.
         leaked: Memories that an enforced policy keeps out and the winner lets in, anywhere.
         judged: judged@k of current and winner on all queries.
         unjudged: (query id, memory id) pairs that the winner shows and nobody judged.
@@ -75,6 +78,7 @@ class SweepResult:
     choice: Choice | None
     held_out: HeldOut | None
     decision: Decision
+    pipeline: str = "memory-recall"
     leaked: int = 0
     judged: tuple[float, float] = (float("nan"), float("nan"))
     unjudged: tuple[tuple[str, str], ...] = ()
@@ -106,6 +110,7 @@ class SweepPlan:
         seed: Of sampler, splits and tests.
         space: What varies; None: the default for the dataset.
         objectives: Names of metrics, or ``latency_ms``; one is confirmed on held-out queries.
+        pipeline: Whose knobs are searched.
         sampler: tpe, random or nsga2.
         freeze_trust: Leave trustAlpha out of the default space.
         folder: Where journals are kept; None keeps the study in memory.
@@ -123,6 +128,7 @@ class SweepPlan:
     seed: int = 0
     space: Space | None = None
     objectives: tuple[str, ...] = ("utility",)
+    pipeline: str = "memory-recall"
     sampler: str = "tpe"
     freeze_trust: bool = False
     folder: Path | None = None
@@ -167,7 +173,7 @@ def sweep(
     retriever = retriever or Retriever(dataset, progress=stage)
     check_serves(retriever, dataset, current)
     space = checked(plan, dataset, current)
-    table = retriever.covering(dataset.queries, current, coverage_of(space, current))
+    table = retrieved(retriever, dataset, current, space, plan.pipeline)
     bench = Bench(dataset, table, current, plan.objectives)
     parts = parts_of(dataset, plan.seed)
     tune = bench.replay(None if parts is None else parts["tune"])
@@ -175,6 +181,7 @@ def sweep(
         "dataset": dataset.fingerprint,
         "split": "all" if parts is None else "tune",
         "config": config_hash(current),
+        "pipeline": plan.pipeline,
     }
     search = partial(
         run_study,
@@ -207,6 +214,7 @@ def sweep(
         current=current,
         seed=plan.seed,
         sampler=plan.sampler,
+        pipeline=plan.pipeline,
         study=study,
         importances=importances_of(study),
         notes=(*study.notes, *_warnings(study)),
@@ -262,7 +270,7 @@ def sweep(
         _write_down(plan, dataset, looked, decision)
     return made(
         flat=flat_region(study, tune, choice.number, tuned),
-        references=_beside(dataset, current, winner, retriever),
+        references=_beside(dataset, current, winner, retriever, plan.pipeline),
         choice=choice,
         held_out=looked,
         decision=decision,
@@ -279,7 +287,16 @@ def checked(plan: SweepPlan, dataset: Dataset, current: Config) -> Space:
         ConfigError: If a knob does nothing.
         StudyError: If the plan cannot be carried out on this dataset.
     """
-    space = plan.space or default_space(dataset, current, freeze_trust=plan.freeze_trust)
+    if plan.pipeline not in LOCAL:
+        raise StudyError(f"pipeline is {plan.pipeline!r}; there are {', '.join(LOCAL)}")
+    space = plan.space or default_space(
+        dataset, current, freeze_trust=plan.freeze_trust, pipeline=plan.pipeline
+    )
+    if other := [knob.path for knob in space.knobs if knob.pipeline != plan.pipeline]:
+        raise ConfigError(
+            f"{', '.join(other)}: does nothing for {plan.pipeline}; take it out of the space, or "
+            "choose the other --pipeline"
+        )
     space.check(current)
     if plan.trials < 1 and not plan.resume:
         raise StudyError(f"a study needs at least one trial, got {plan.trials}")
@@ -309,6 +326,7 @@ def task_of(
     space: str | None,
     freeze_trust: bool,
     cache: str | None,
+    pipeline: str = "memory-recall",
 ) -> Task:
     """What a worker process searches, from what its parent told it in JSON.
 
@@ -321,6 +339,7 @@ def task_of(
         space: The file of the space; None: the default one.
         freeze_trust: Leave trustAlpha out of the default space.
         cache: Folder of what is kept on disk; None keeps nothing.
+        pipeline: Whose knobs.
 
     Raises:
         StudyError: If the folder holds another dataset.
@@ -332,12 +351,12 @@ def task_of(
             "several workers read the folder, so it must hold all that is swept and no more"
         )
     searched = (
-        default_space(labelled, current, freeze_trust=freeze_trust)
+        default_space(labelled, current, freeze_trust=freeze_trust, pipeline=pipeline)
         if space is None
         else Space.load(Path(space))
     )
     retriever = Retriever(labelled, cache=None if cache is None else Path(cache))
-    table = retriever.covering(labelled.queries, current, coverage_of(searched, current))
+    table = retrieved(retriever, labelled, current, searched, pipeline)
     parts = parts_of(labelled, seed)
     bench = Bench(labelled, table, current, tuple(objectives))
     tune = bench.replay(None if parts is None else parts["tune"])
@@ -370,6 +389,7 @@ def _spec(
             "space": None if plan.space_file is None else str(plan.space_file.resolve()),
             "freeze_trust": plan.freeze_trust,
             "cache": None if retriever.cache is None else str(retriever.cache.absolute()),
+            "pipeline": plan.pipeline,
         },
     )
 
@@ -384,8 +404,16 @@ def _warnings(study: StudyResult) -> tuple[str, ...]:
     return tuple(found)
 
 
-def default_space(dataset: Dataset, current: Config, *, freeze_trust: bool = False) -> Space:
+def default_space(
+    dataset: Dataset,
+    current: Config,
+    *,
+    freeze_trust: bool = False,
+    pipeline: str = "memory-recall",
+) -> Space:
     """The knobs that do something on a dataset, over the ranges in which they do."""
+    if pipeline == "recall-tool":
+        return tool_space(dataset, current)
     return Space.default(
         has_usefulness=bool(dataset.usefulness),
         freeze_trust=freeze_trust,
@@ -399,32 +427,33 @@ def _everywhere(
     bench: Bench, winner: Config
 ) -> tuple[int, tuple[float, float], tuple[tuple[str, str], ...]]:
     """Leaks of the winner on every query, judged@k of both, and what of it nobody judged."""
-    judge, constants, dataset = Judge(bench.dataset), bench.replay().constants, bench.dataset
-    k = constants.k0
+    dataset, replay = bench.dataset, bench.replay()
+    k = replay.constants.k0
     judged = parse(f"judged@{k}")
-    ranked = [rank(bench.table, config) for config in (bench.current, winner)]
-    inputs = [judge.inputs(rankings, constants) for rankings in ranked]
+    inputs = [replay.whole(config) for config in (bench.current, winner)]
     shares = [means({judged: judged(part)}, part)[ALL][judged.name].value for part in inputs]
-    rows = ranked[1].ranked_rows()[:, :k]
-    unjudged = np.argwhere((rows >= 0) & (judge.grades(rows) < 0))
+    ranking = given(inputs[1].ranking, "the ranking")
+    rows, grades = given(ranking.row, "its rows")[:, :k], ranking.grade[:, :k]
+    unjudged = np.argwhere((rows >= 0) & (grades < 0))
     return (
-        len(leaks(inputs[1])),
+        sum(leak.why in enforces(bench.table) for leak in leaks(inputs[1])),
         (shares[0], shares[1]),
         tuple((dataset.queries[q].id, dataset.memories[rows[q, c]].id) for q, c in unjudged),
     )
 
 
 def _beside(
-    dataset: Dataset, current: Config, winner: Config, retriever: Retriever
+    dataset: Dataset, current: Config, winner: Config, retriever: Retriever, pipeline: str
 ) -> dict[str, dict[str, float]]:
     """Figures of current, winner and the reference rows on the whole dataset."""
     names = ("utility", "ndcg@10", "recall@5", "hit@5", "context_chars")
     objective = objective_of(current)
     constants = {"harness.utility.k0": objective.k0, "harness.utility.c0": objective.c0}
-    standing = evaluate(dataset, current, metrics=names, retriever=retriever)
+    standing = evaluate(dataset, current, pipeline=pipeline, metrics=names, retriever=retriever)
     chosen_ = evaluate(
         dataset,
         winner.evolve(**constants),
+        pipeline=pipeline,
         metrics=names,
         retriever=retriever,
         references=False,

@@ -80,7 +80,7 @@ def parent_of(
     space = "default" if plan.space is None else plan.space.fingerprint
     identity = [
         plan.name, dataset.fingerprint, config_hash(current), plan.seed, plan.sampler,
-        list(plan.objectives), space, plan.freeze_trust,
+        list(plan.objectives), space, plan.freeze_trust, plan.pipeline,
     ]  # fmt: skip
     metrics: dict[str, float | None] = {}
     tags = {**_tags(current), "version.optuna": version("optuna")}
@@ -105,6 +105,7 @@ def parent_of(
         ended_ms=None if result is None else round(time.time() * 1000),
         key=sha256_text(json.dumps(identity)),
         params={
+            "pipeline": plan.pipeline,
             "sampler": plan.sampler,
             "seed": plan.seed,
             "objectives": ",".join(plan.objectives),
@@ -143,7 +144,7 @@ def single(
             "relevance_level": evaluation.settings["relevance_level"],
             "k0": evaluation.settings["k0"],
             "c0": evaluation.settings["c0"],
-            **_leaves(config.to_tree()["rag"], "rag"),
+            **_settings(config, evaluation.pipeline),
         },
         metrics={
             (name if category == "all" else f"{category}.{name}"): mean.value
@@ -204,6 +205,14 @@ def texts_of(dataset: Dataset) -> dict[str, Path]:
 
 def _dataset(dataset: Dataset) -> TrackedDataset:
     return TrackedDataset(dataset.name, dataset.fingerprint, dataset.version)
+
+
+def _settings(config: Config, pipeline: str) -> dict[str, str | int | float | bool | None]:
+    """The settings of a pipeline by dotted path."""
+    tree = config.to_tree()
+    if pipeline == "recall-tool":
+        return _leaves(tree["harness"]["recallTool"], "harness.recallTool")
+    return _leaves(tree["rag"], "rag")
 
 
 def _leaves(tree: Mapping[str, object], above: str) -> dict[str, str | int | float | bool | None]:

@@ -13,7 +13,10 @@ from comis_eval.cli import COMMANDS, main
 from comis_eval.errors import ComisEvalError, TrackingError
 from tests.cli.world import error, run
 
-HEAVY = ("numpy", "pydantic", "rich", "yaml", "pandas", "faiss", "onnxruntime", "optuna", "mlflow")
+HEAVY = (
+    "numpy", "pydantic", "rich", "yaml", "pandas", "faiss", "onnxruntime", "optuna", "mlflow",
+    "mcp",
+)  # fmt: skip
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:

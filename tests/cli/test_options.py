@@ -62,9 +62,7 @@ def test_another_file_takes_the_same_changes(tmp_path):
 def test_an_unknown_pipeline_lists_the_known(dataset):
     told = error("evaluate", dataset, "--pipeline", "rag")
     assert "'rag' is not one of 'memory-recall', 'recall-tool'" in told
-    assert "'recall-tool' is not 'memory-recall'" in error(
-        "diff", dataset, "a.yaml", "b.yaml", "--pipeline", "recall-tool"
-    )
+    assert "'rag' is not one of" in error("plan", dataset, "--margin", "1", "--pipeline", "rag")
 
 
 def test_a_missing_model_is_an_error_that_says_what_to_name(dataset, tmp_path):

@@ -67,6 +67,7 @@ def memories(draw: st.DrawFn, memory_id: str) -> Memory:
         archived=draw(maybe(st.booleans())),
         status=draw(maybe(st.sampled_from(["active", "stale", "superseded"]))),
         updated_at=draw(maybe(TIMES)),
+        version=draw(maybe(st.integers(1, 2**53 - 1))),
     )
 
 

@@ -15,6 +15,7 @@ from comis_eval.datasets import (
     Usefulness,
     load_dataset,
     validate,
+    write_dataset,
 )
 from comis_eval.datasets.lines import MAX_LINE_BYTES
 from comis_eval.errors import DatasetError
@@ -57,6 +58,19 @@ def test_a_valid_folder_loads_without_fault_or_warning(tmp_path):
     assert dataset.judgments.judged(0).grades.tolist() == [3, 1]
 
 
+def test_a_folder_still_to_be_judged_loads_when_asked_and_else_does_not(tmp_path):
+    folder = tiny(tmp_path)
+    (folder / "qrels.tsv").unlink()
+    assert [fault.file for fault in validate(folder).faults] == ["qrels.tsv"]
+    assert len(load_dataset(folder, labelled=False).judgments) == 0
+    (folder / "qrels.tsv").write_text("")
+    assert "has no memory of grade >= 1" in validate(folder).faults[0].message
+    assert load_dataset(folder, labelled=False).queries
+    (folder / "qrels.tsv").write_text("nobody 0 m1 3\n")
+    with pytest.raises(DatasetError, match="nobody"):
+        load_dataset(folder, labelled=False)
+
+
 def test_every_field_is_read(tmp_path):
     full_memory = {
         "id": "m4",
@@ -86,6 +100,7 @@ def test_every_field_is_read(tmp_path):
         "archived": False,
         "status": "stale",
         "updatedAt": NOW,
+        "version": 3,
         "duplicateOf": "m2",
     }
     full_query = {
@@ -151,6 +166,7 @@ def test_every_field_is_read(tmp_path):
         archived=False,
         status="stale",
         updated_at=NOW,
+        version=3,
         duplicate_of="m2",
     )
     assert dataset.queries[2] == Query(
@@ -556,3 +572,31 @@ def test_subset_keeps_the_order_asked_for_and_the_attacks_on_it(tmp_path):
     assert [a.query_id for a in dataset.subset([1]).attacks] == ["q2"]
     assert dataset.row_of["m3"] == 2
     assert dataset.position_of["q2"] == 1
+
+
+UNLABELLED = HEADER + "labelled: false\n"
+
+
+def test_a_dataset_without_labels_needs_neither_judgments_nor_queries(tmp_path):
+    folder = tiny(tmp_path / "tiny", dataset_yaml=UNLABELLED, queries_jsonl="", qrels_tsv=None)
+    dataset = load_dataset(folder)
+    assert not dataset.labelled
+    newest = max(memory.created_at for memory in dataset.memories)
+    assert dataset.query("x").now == newest
+    with pytest.raises(DatasetError, match="nobody judged it"):
+        dataset.check_labelled()
+    copy = write_dataset(dataset, tmp_path / "copy")
+    assert load_dataset(copy).fingerprint == dataset.fingerprint
+
+
+def test_a_dataset_without_labels_has_another_fingerprint(tmp_path):
+    plain = {"queries_jsonl": query(), "qrels_tsv": None}
+    judged = load_dataset(tiny(tmp_path / "judged"))
+    not_judged = load_dataset(tiny(tmp_path / "not", dataset_yaml=UNLABELLED, **plain))
+    assert judged.fingerprint != not_judged.fingerprint
+
+
+def test_judgments_of_a_dataset_that_says_it_has_none_are_a_fault(tmp_path):
+    report = validate(tiny(tmp_path / "tiny", dataset_yaml=UNLABELLED))
+    assert [fault.file for fault in report.faults] == ["qrels.tsv"]
+    assert "says labelled: false; remove one of them" in report.faults[0].message

@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from comis_eval.lanes import tool_vector
 from comis_eval.lanes.tool_vector import PartIndex, Parts, part_texts, search
 from comis_eval.lanes.vector import stack
 from comis_eval.stages.recall_tool.request import Request
@@ -80,3 +83,45 @@ def test_every_part_stands_behind_key_and_tags_and_nothing_is_lost():
     assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
     assert part_texts(memory("m", "short", key="ab"), 80) == ["ab short"]
     assert Parts.of(ToolCorpus.of([one, memory("n", "short")]), 80).owners.tolist()[-2:] == [0, 1]
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10_000), depth=st.integers(1, 12), share=st.sampled_from((0.05, 0.5, 1.0)),
+    levels=st.sampled_from((2, 5, 1_000)), budget=st.sampled_from((1, 1 << 23)),
+)  # fmt: skip
+def test_the_list_is_the_one_that_multiplying_everything_in_float64_gives(
+    seed, depth, share, levels, budget
+):
+    dice = np.random.default_rng(seed)
+    counts = dice.integers(0, 4, 30)
+    owners = np.repeat(np.arange(30), counts)
+    # Few levels: many ties, and vectors of zeros.
+    vectors = (dice.integers(0, levels, (len(owners), 3)) / levels).astype(np.float32)
+    asked = (dice.integers(0, levels, (4, 3)) / levels).astype(np.float32)
+    corpus = corpus_of(30)
+    masks = dice.random((2, 30)) < share
+    views = Views(masks, np.array([0, 1, 1, 0]))
+    has = dice.random(len(owners)) < 0.9
+    batch = QueryBatch(
+        ("",) * 4, (HERE,) * 4, np.zeros(4, dtype=np.int32), np.full(4, NOW), (), asked
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tool_vector, "_PRODUCTS", budget)
+        hits = search(PartIndex(corpus, owners, vectors, has), batch, views, depth=depth)
+    for query in range(4):
+        best = {}
+        for part, row in enumerate(owners.tolist()):
+            a, b = asked[query].astype(np.float64), vectors[part].astype(np.float64)
+            norms = np.sqrt((a * a).sum()) * np.sqrt((b * b).sum())
+            if norms and has[part] and masks[views.which[query], row]:
+                best[row] = max(best.get(row, -2.0), float((a * b).sum() / norms))
+        expected = sorted(best, key=lambda row: (-best[row], int(corpus.key_rank[row])))
+        part = slice(*hits.offsets[query : query + 2])
+        scores = [best[row] for row in expected]
+        assert hits.scores[part].tolist() == pytest.approx(scores[:depth], abs=1e-12)
+        assert [best[row] for row in hits.of(query).tolist()] == pytest.approx(
+            scores[:depth], abs=1e-12
+        )
+        assert len(set(hits.of(query).tolist())) == len(hits.of(query))
+        assert bool(hits.exhausted[query]) == (len(best) <= depth)

@@ -54,6 +54,7 @@ def full(id_, draw):
         archived=maybe(st.booleans()),
         status=maybe(TEXT),
         updated_at=maybe(TIME),
+        version=maybe(st.integers(1, 2**53 - 1)),
         duplicate_of=maybe(TEXT),
     )
 
@@ -97,7 +98,7 @@ def test_a_newer_file_is_refused(tmp_path):
     with sqlite3.connect(path) as raw:
         raw.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     raw.close()
-    with pytest.raises(StoreError, match=r"schema version 2, .* up to 1; upgrade comis_eval"):
+    with pytest.raises(StoreError, match=r"schema version 3, .* up to 2; upgrade comis_eval"):
         Store.open(path)
 
 

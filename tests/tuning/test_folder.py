@@ -161,7 +161,7 @@ def test_the_fragment_names_study_dataset_and_gain(result, written):
 
 
 def test_without_a_reason_to_change_the_settings_in_use_are_exported(result, tmp_path):
-    text = folder.rag_fragment(replace(result, decision=KEEP), CURRENT)
+    text = folder.fragment(replace(result, decision=KEEP), CURRENT)
     assert "# no change is justified: these are the settings in use\n" in text
     assert "gain" not in text
     assert loaded(text, tmp_path / "rag.yaml").rag == CURRENT.rag
@@ -179,10 +179,10 @@ def test_any_trial_can_be_exported(result, written, tmp_path):
 
 def test_the_fragment_says_which_what_ifs_it_cannot_hold(result):
     final = CURRENT.evolve(**{"semantics.min_score_on": "final", "semantics.fusion": "nested"})
-    text = folder.rag_fragment(result, final)
+    text = folder.fragment(result, final)
     # The fusion was not searched: it is how this user's system is, not advice.
     assert "no such setting: semantics.minScoreOn\n" in text
-    assert "not exportable" not in folder.rag_fragment(result, CURRENT)
+    assert "not exportable" not in folder.fragment(result, CURRENT)
 
 
 def test_a_study_is_found_by_its_name_or_its_folder(result, tmp_path, monkeypatch):

@@ -6,7 +6,8 @@ import pytest
 from comis_eval.config import Config
 from comis_eval.errors import CoverageError
 from comis_eval.pipelines.coverage import Coverage
-from comis_eval.tuning.parts import Bench, coverage_of
+from comis_eval.tuning.parts import Bench
+from comis_eval.tuning.reach import coverage_of
 from comis_eval.tuning.space import Space
 from tests.tuning.worlds import ALPHAS, FTS, bench, space, stale
 

@@ -217,7 +217,8 @@ def test_some_settings_are_never_searched(path, why):
 def test_every_setting_is_either_searchable_or_refused_with_a_reason():
     for setting in settings():
         path = ".".join(setting.keys)
-        for ranges in ({"low": 0.5, "high": 1}, {"low": 1, "high": 2}, None):
+        stepped = {"low": 0.5, "high": 1, "step": 0.5}
+        for ranges in (stepped, {"low": 0.5, "high": 1}, {"low": 1, "high": 2}, None):
             try:
                 read_knob(path, ranges)
             except ConfigError as error:

@@ -17,7 +17,8 @@ from comis_eval.tuning import folder, ledger
 from comis_eval.tuning import sweep as sweep_module
 from comis_eval.tuning.holdout import FOLDS, parts_of
 from comis_eval.tuning.journal import read_journal
-from comis_eval.tuning.parts import Bench, coverage_of
+from comis_eval.tuning.parts import Bench
+from comis_eval.tuning.reach import coverage_of
 from comis_eval.tuning.replay import Replay
 from comis_eval.tuning.select import SMALL
 from comis_eval.tuning.space import Space

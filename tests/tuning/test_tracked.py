@@ -87,8 +87,9 @@ def test_the_parent_says_what_was_searched_on_what():
     assert (told.name, told.experiment, told.status) == ("s", "comis_eval", "FINISHED")
     assert told.dataset.fingerprint == DATASET.fingerprint
     assert told.params == {
-        "sampler": "random", "seed": 0, "objectives": "utility", "config_hash": config_hash(FTS),
-        "gain": "linear", "relevance_level": 1, "k0": 5, "c0": 4000,
+        "pipeline": "memory-recall", "sampler": "random", "seed": 0, "objectives": "utility",
+        "config_hash": config_hash(FTS), "gain": "linear", "relevance_level": 1, "k0": 5,
+        "c0": 4000,
     }  # fmt: skip
     assert told.tags["comis_eval.semantics"] == "documented"
     assert {"version.optuna", "version.comis_eval"} <= set(told.tags)
@@ -106,6 +107,7 @@ def test_a_sweep_that_goes_on_keeps_its_key():
     [
         {"name": "t"}, {"seed": 1}, {"sampler": "tpe"}, {"objectives": ("ndcg@10",)},
         {"space": space(rag__maxResults={"low": 1, "high": 3})}, {"freeze_trust": True},
+        {"pipeline": "recall-tool"},
     ],
     ids=lambda changed: next(iter(changed)),
 )  # fmt: skip

@@ -16,7 +16,8 @@ from comis_eval.config import Config
 from comis_eval.datasets import Dataset, Judgments
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.tuning.knob import read_knob
-from comis_eval.tuning.parts import Bench, coverage_of
+from comis_eval.tuning.parts import Bench
+from comis_eval.tuning.reach import coverage_of
 from comis_eval.tuning.space import Space
 from comis_eval.tuning.sweep import SweepPlan, SweepResult, sweep
 from comis_eval.types import Memory, Query, TrustLevel

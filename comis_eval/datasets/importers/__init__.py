@@ -1,15 +1,139 @@
-"""Importers: one file a format; each takes a source and gives a dataset and a report."""
+"""Importers: one file a format; each takes a source and makes a dataset folder, or a dataset.
+
+A format is a line of ``FORMATS``: its name, what the command line must know of it, and a
+function from a :class:`Request` to an :class:`ImportReport`. Counts, malformed records and
+the folder that is there whole or not at all are in :mod:`.base` and
+:func:`~comis_eval.datasets.write.new_folder`.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
-from comis_eval.datasets.dataset import Dataset
-from comis_eval.datasets.importers.base import Count, ImportReport, Note
+from comis_eval.datasets.importers.base import (
+    MAX_BAD,
+    BadRecords,
+    Count,
+    ImportReport,
+    Note,
+    Tell,
+)
+from comis_eval.datasets.importers.comis import ComisOptions, import_comis
 from comis_eval.datasets.importers.locomo import import_locomo
+from comis_eval.datasets.importers.recall_trace import TraceOptions, import_recall_trace
+from comis_eval.datasets.importers.redact import Redactor
+from comis_eval.datasets.write import write_dataset
+from comis_eval.errors import DatasetError
 
-IMPORTERS: dict[str, Callable[[Path], tuple[Dataset, ImportReport]]] = {"locomo": import_locomo}
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What somebody asks of an importer; a format refuses the options it does not know.
+
+    Attributes:
+        source: What is imported.
+        folder: The dataset folder to make.
+        redactor: What replaces secrets; None: nothing is replaced.
+        max_bad: Share of malformed records that stops the import; None: MAX_BAD.
+        tenant, agent: Whose memories; None: everybody's.
+        no_embeddings: Whether vectors are left out.
+        database, query_log, usefulness: What a trace is joined with.
+        tell: Told of progress.
+    """
+
+    source: Path
+    folder: Path
+    redactor: Redactor | None = None
+    max_bad: float | None = None
+    tenant: str | None = None
+    agent: str | None = None
+    no_embeddings: bool = False
+    database: Path | None = None
+    query_log: Path | None = None
+    usefulness: Path | None = None
+    tell: Tell | None = None
+
+    @property
+    def comis(self) -> ComisOptions:
+        """What of it concerns a database."""
+        return ComisOptions(
+            tenant=self.tenant,
+            agent=self.agent,
+            embeddings=not self.no_embeddings,
+            redactor=self.redactor,
+            max_bad=MAX_BAD if self.max_bad is None else self.max_bad,
+            workers=os.cpu_count() or 1,
+            tell=self.tell,
+        )
+
+
+class Format(NamedTuple):
+    """One format.
+
+    Attributes:
+        run: Imports.
+        options: The fields of a Request, besides source and folder, that it heeds.
+    """
+
+    run: Callable[[Request], ImportReport]
+    options: frozenset[str] = frozenset()
+
+
+def _comis(request: Request) -> ImportReport:
+    return import_comis(request.source, request.folder, request.comis)
+
+
+def _locomo(request: Request) -> ImportReport:
+    dataset, report = import_locomo(request.source)
+    if request.max_bad is not None and report.dropped_share > request.max_bad:
+        raise DatasetError(
+            f"{request.source}: {report.dropped_share:.3%} of the records cannot be used, more "
+            f"than --max-bad {request.max_bad:g}; nothing was imported"
+        )
+    write_dataset(dataset, request.folder)
+    return replace(report, name=dataset.name, fingerprint=dataset.fingerprint)
+
+
+def _recall_trace(request: Request) -> ImportReport:
+    if request.database is None:
+        raise DatasetError(
+            f"{request.source}: a trace names memories by id only; say which database has them: "
+            "--database memory.db"
+        )
+    options = TraceOptions(
+        database=request.database,
+        query_log=request.query_log,
+        usefulness=request.usefulness,
+        comis=request.comis,
+    )
+    return import_recall_trace(request.source, request.folder, options)
+
+
+_DATABASE = frozenset({"redactor", "max_bad", "tenant", "agent", "no_embeddings"})
+FORMATS: dict[str, Format] = {
+    "locomo": Format(_locomo, frozenset({"max_bad"})),
+    "comis": Format(_comis, _DATABASE),
+    "recall-trace": Format(_recall_trace, _DATABASE | {"database", "query_log", "usefulness"}),
+}
 """By the FORMAT of ``comis-eval import FORMAT SOURCE --out DIR``."""
 
-__all__ = ["IMPORTERS", "Count", "ImportReport", "Note", "import_locomo"]
+__all__ = [
+    "FORMATS",
+    "MAX_BAD",
+    "BadRecords",
+    "ComisOptions",
+    "Count",
+    "Format",
+    "ImportReport",
+    "Note",
+    "Redactor",
+    "Request",
+    "TraceOptions",
+    "import_comis",
+    "import_locomo",
+    "import_recall_trace",
+]

@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from comis_eval.pipelines.recall_tool.pages import Listed, Paged
+from comis_eval.pipelines.recall_tool.pages import Paged
+from comis_eval.pipelines.recall_tool.table import ToolTable
 from comis_eval.stages.recall_tool.graph import Node
-from comis_eval.stages.recall_tool.request import Request
-from comis_eval.stages.recall_tool.view import compact, moment
+from comis_eval.stages.recall_tool.view import KEPT, compact, moment
 from comis_eval.store.tool_corpus import ToolCorpus
 from comis_eval.types import Memory
 
 _ADVICE = "ask more specifically, or widen scope, project or tags"
-_WHY = {
+WITHHELD = {
     "unscored": "no memory that you may see matches the query and the filters",
     "noise": "the best match is weak and holds no word of the query",
     "threshold": "the best match scores below the least that is shown",
 }
+"""Why an answer is withheld, in words."""
 
 
 def envelope(paged: Paged, query: int) -> dict[str, Any]:
@@ -51,38 +52,31 @@ def envelope(paged: Paged, query: int) -> dict[str, Any]:
     if boosted:
         answer["graph_boost_count"] = boosted
     if listed.withheld:
-        answer["explanation"] = f"{_WHY[listed.withheld]}; {_ADVICE}"
+        answer["explanation"] = f"{WITHHELD[listed.withheld]}; {_ADVICE}"
     return answer
 
 
 def item(paged: Paged, query: int, column: int) -> dict[str, Any]:
     """Return one row of an answer, short or whole as the call asks."""
     row = int(paged.rankings.table.rows[query, column])
-    request = paged.table.requests[query]
-    found = bool(paged.rankings.searched[query, column])
-    score = float(paged.rankings.final[query, column]) if found else None
-    decay = float(paged.decay[query, column]) if request.decay else None
-    return _item(paged.table.corpus, row, paged.lists[query], request, score, decay)
+    whole = stored(paged.table.corpus, row) | _marks(paged, query, column)
+    return whole if paged.table.requests[query].full else compact(whole)
 
 
-def _item(
-    corpus: ToolCorpus,
-    row: int,
-    listed: Listed,
-    request: Request,
-    score: float | None,
-    decay: float | None,
-) -> dict[str, Any]:
-    whole = stored(corpus, row)
-    if score is not None:
-        whole["score"] = score
-    if decay is not None:
-        whole["recency_score"] = decay
+def _marks(paged: Paged, query: int, column: int) -> dict[str, Any]:
+    """What an answer says of a row beside what is stored of it."""
+    request, listed = paged.table.requests[query], paged.lists[query]
+    row = int(paged.rankings.table.rows[query, column])
+    marks: dict[str, Any] = {}
+    if paged.rankings.searched[query, column]:
+        marks["score"] = float(paged.rankings.final[query, column])
+    if request.decay:
+        marks["recency_score"] = float(paged.decay[query, column])
     if row in listed.pinned:
-        whole |= {"score": score or 0.0, "pinned": True}
+        marks |= {"score": marks.get("score", 0.0), "pinned": True}
     if row in listed.neighbours:
-        whole |= _way(listed.neighbours[row])
-    return whole if request.full else compact(whole)
+        marks |= _way(listed.neighbours[row])
+    return marks
 
 
 def _way(node: Node) -> dict[str, Any]:
@@ -114,6 +108,7 @@ def stored(corpus: ToolCorpus, row: int) -> dict[str, Any]:
         "status": memory.status,
         "freshness_score": float(corpus.freshness[row]),
         "archived": memory.archived,
+        "version": memory.version,
         "proof_count": memory.proof_count,
         "confidence": memory.confidence,
     }
@@ -136,6 +131,20 @@ def line_lengths(paged: Paged, included: NDArray[np.bool_]) -> NDArray[np.int64]
     """
     lengths = np.zeros(included.shape, dtype=np.int64)
     for query, column in np.argwhere(included).tolist():
-        shown = json.dumps(item(paged, query, column), ensure_ascii=False)
-        lengths[query, column] = len(shown)
+        row, full = int(paged.rankings.table.rows[query, column]), paged.table.requests[query].full
+        marks = _marks(paged, query, column)
+        if not full:
+            marks = {name: marks[name] for name in KEPT if name in marks}
+        # Without its braces, and with a comma: what the marks add to what is stored.
+        lengths[query, column] = _stored_length(paged.table, row, full) + len(json.dumps(marks))
+        lengths[query, column] -= 0 if marks else len("{}")
     return lengths
+
+
+def _stored_length(table: ToolTable, row: int, full: bool) -> int:
+    """How many characters a row takes as JSON without marks; trials share it."""
+    if (row, full) not in table.lengths:
+        whole = stored(table.corpus, row)
+        shown = json.dumps(whole if full else compact(whole), ensure_ascii=False)
+        table.lengths[row, full] = len(shown)
+    return table.lengths[row, full]

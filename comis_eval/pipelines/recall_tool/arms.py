@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,12 @@ _log = logging.getLogger(__name__)
 
 
 def search(
-    retriever: Retriever, queries: Sequence[Query], config: Config, *, live: bool = False
+    retriever: Retriever,
+    queries: Sequence[Query],
+    config: Config,
+    *,
+    live: bool = False,
+    vectors: NDArray[np.float32] | None = None,
 ) -> ToolTable:
     """Send a query set through the arms.
 
@@ -39,6 +44,7 @@ def search(
         config: Settings.
         live: Whether a vector arm that fails is left out, as the deployed tool does, instead
             of failing the whole set.
+        vectors: The queries embedded, when that was done before.
 
     Raises:
         RequestError: If a query's parameters are not allowed, naming the query.
@@ -70,7 +76,8 @@ def search(
         hits["fts"] = tool_text.search(index, corpus, batch.texts, views, depth=depth)
     if "vector" in asked:
         try:
-            vectors = retriever.query_vectors(queries, batch.texts, config)
+            if vectors is None:
+                vectors = retriever.query_vectors(queries, batch.texts, config)
             parts = _part_index(retriever, corpus, config)
         except ModelError as error:
             if not live or not hits:
@@ -82,7 +89,11 @@ def search(
     retrieval = Retrieval.of(config)._replace(lanes=tuple(hits), depth=depth)
     facts = ToolFacts(corpus)
     table = Candidates.assemble(facts, queries, batch, retrieval, hits)
-    return ToolTable(table, corpus, callers, requests, views, _edges(retriever, corpus))
+    told: list[dict[Any, Any]] = [
+        retriever.kept((f"tool {what}", str(settings.default_expiry)), dict)
+        for what in ("words", "lengths")
+    ]
+    return ToolTable(table, corpus, callers, requests, views, _edges(retriever, corpus), *told)
 
 
 def request_for(query: Query, config: Config) -> Request:

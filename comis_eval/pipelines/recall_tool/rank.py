@@ -110,12 +110,17 @@ def judge(table: ToolTable, settings: RecallToolConfig) -> Judged:
         relevance = score
         alive = found & (score >= least - _ROUNDING)
 
-    age = (candidates.batch.now[:, None] - corpus.created_at[rows]) / _DAY_MS
-    decaying = np.array([request.decay for request in requests], dtype=bool)[:, None]
-    decay = np.where(decaying, fade.decay(age, settings.decay_base), 1.0)
+    decay = _decay(table, settings, rows)
     fading = corpus.freshness[rows] * decay
     reasons = _gate(table, settings, score, of_both, alive)
     return Judged(score, of_both, relevance, decay, fading, found, alive, reasons)
+
+
+def _decay(table: ToolTable, settings: RecallToolConfig, rows: NDArray[np.int32]) -> Floats:
+    """What age leaves of each memory's score, 1 for calls without decay, shape (q, c)."""
+    age = (table.candidates.batch.now[:, None] - table.corpus.created_at[rows]) / _DAY_MS
+    decaying = np.array([request.decay for request in table.requests], dtype=bool)[:, None]
+    return np.where(decaying, fade.decay(age, settings.decay_base), 1.0)
 
 
 def ordered(table: ToolTable, judged: Judged, settings: RecallToolConfig) -> Order:
@@ -297,7 +302,8 @@ def _paged(table: ToolTable, config: Config, judged: Judged, lists: tuple[Listed
         | dict.fromkeys(("fuse", "rerank", "score", "trust", "dedup"), listed)
         | {"budget": included},
     )
-    paged = Paged(rankings, table, lists, _grown(judged.decay, width, 1.0))
+    decay = _decay(table, config.harness.recall_tool, wide.rows)
+    paged = Paged(rankings, table, lists, decay)
     lines = line_lengths(paged, included)
     measured = replace(rankings, context_chars=lines.sum(axis=1), line_chars=lines)
     return replace(paged, rankings=measured)

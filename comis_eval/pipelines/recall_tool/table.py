@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from comis_eval.candidates import Candidates, Facts
+from comis_eval.errors import CoverageError
 from comis_eval.stages.recall_tool import gate, key_match
 from comis_eval.stages.recall_tool.graph import Edges
 from comis_eval.stages.recall_tool.request import Request
 from comis_eval.stages.recall_tool.words import lowered
 from comis_eval.stages.score import NEUTRAL, Signals
-from comis_eval.store.tool_corpus import Caller, ToolCorpus, Views
+from comis_eval.store.tool_corpus import Caller, ToolCorpus, Views, seen
 
 Mask = NDArray[np.bool_]
 
@@ -38,6 +40,8 @@ class ToolTable:
         requests: What each call asks for.
         views: What each may be answered from.
         edges: The knowledge graph, by row.
+        words: Words of memories that were looked at, by row; tables of one corpus share them.
+        lengths: What items take as JSON but for their numbers; see ``answer.line_lengths``.
     """
 
     candidates: Candidates
@@ -46,6 +50,39 @@ class ToolTable:
     requests: tuple[Request, ...]
     views: Views
     edges: Edges
+    words: dict[int, frozenset[str]] = field(default_factory=dict)
+    lengths: dict[tuple[int, bool], int] = field(default_factory=dict)
+
+    def asked(self, requests: tuple[Request, ...]) -> Self:
+        """The same table for calls that may see the same memories, page and order as they will.
+
+        Raises:
+            CoverageError: If a call may see others than the arms were read for.
+        """
+        for query, old, new in zip(self.candidates.queries, self.requests, requests, strict=True):
+            if seen(old) != seen(new):
+                raise CoverageError(
+                    f"query {query.id!r}: the arms were read for {_told(old)}, now it asks for "
+                    f"{_told(new)}; search again"
+                )
+        again = replace(self, requests=requests)
+        if "boost" in vars(self):  # it depends on keys and query texts, which stay
+            vars(again)["boost"] = self.boost
+        return again
+
+    def subset(self, positions: NDArray[np.integer]) -> Self:
+        """The same table for some of its queries, in the order given."""
+        kept = np.asarray(positions, dtype=np.int64)
+        again = replace(
+            self,
+            candidates=self.candidates.subset(kept),
+            callers=tuple(self.callers[i] for i in kept),
+            requests=tuple(self.requests[i] for i in kept),
+            views=self.views._replace(which=self.views.which[kept]),
+        )
+        if "boost" in vars(self):
+            vars(again)["boost"] = self.boost[kept]
+        return again
 
     @cached_property
     def boost(self) -> NDArray[np.int64]:
@@ -64,13 +101,15 @@ class ToolTable:
         rows = self.candidates.rows[query, alive].tolist()
         return not wanted or any(not wanted.isdisjoint(self._words(row)) for row in rows)
 
-    @cached_property
-    def _words_of(self) -> dict[int, frozenset[str]]:
-        return {}
-
     def _words(self, row: int) -> frozenset[str]:
-        if row not in self._words_of:
+        if row not in self.words:
             memory = self.corpus.memories[row]
             texts = " ".join((memory.key or "", memory.content, *memory.tags))
-            self._words_of[row] = gate.query_words(texts)
-        return self._words_of[row]
+            self.words[row] = gate.query_words(texts)
+        return self.words[row]
+
+
+def _told(request: Request) -> str:
+    """What of a call settings decide and the arms depend on."""
+    superseded = "with" if request.include_superseded else "without"
+    return f"importance {request.min_importance:g} and more, {superseded} replaced rows"

@@ -95,5 +95,13 @@ class RecallTool:
             RequestError: If a parameter is not allowed.
             LaneError: If an arm could not search.
         """
+        return envelope(self.live(query), 0)
+
+    def live(self, query: Query) -> Paged:
+        """Answer one call as :meth:`recall` does, told stage by stage.
+
+        Raises:
+            RequestError, LaneError: As :meth:`recall` does.
+        """
         table = search(self.retriever, [query], self.config, live=True)
-        return envelope(rank(table, self.config), 0)
+        return rank(table, self.config)

@@ -108,5 +108,5 @@ def _winner(winner: Chosen, study: Study) -> list[Html]:
         if moved
         else element("p", "The winner has the current settings.")
     )
-    paste = [numbers("The rag fragment to paste", element("pre", winner.rag))] if winner.rag else []
+    paste = [numbers("The fragment to paste", element("pre", winner.rag))] if winner.rag else []
     return [changes, *paste]

@@ -7,19 +7,15 @@ Source: specification of the recall tool, sections 0 and 4.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any
 
 from comis_eval.config import MAX_LIMIT, ORDERS, RecallToolConfig, shown
-from comis_eval.errors import RequestError
+from comis_eval.stages.recall_tool import checks
 from comis_eval.stages.recall_tool.order_by import canonical, decays
 from comis_eval.stages.recall_tool.profile import PROFILES, classify, first_said, preset
-from comis_eval.text import close_matches, printable
 
 SCOPES = ("workspace", "project", "agent", "all")
 COMPACT_LIMIT = 5
@@ -83,9 +79,7 @@ def request_of(arguments: Mapping[str, object], settings: RecallToolConfig) -> R
     Raises:
         RequestError: If a name is unknown, or values are not allowed: all of them at once.
     """
-    given, faults = _checked(arguments)
-    if faults:
-        raise RequestError("; ".join(faults))
+    given = checks.checked(arguments, _CHECKS, ("query",))
     query, profile = given["query"], given.get("recall_profile")
     chosen = profile or classify(query)
     fill = preset(chosen, settings)
@@ -117,112 +111,12 @@ def request_of(arguments: Mapping[str, object], settings: RecallToolConfig) -> R
     )
 
 
-class _UnusableError(Exception):
-    """What is wrong with a value; the text reads on from the argument's name."""
-
-
-def _checked(arguments: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
-    given: dict[str, Any] = {}
-    faults: list[str] = []
-    for name, value in arguments.items():
-        if name not in _CHECKS:
-            near = close_matches(str(name), _CHECKS)
-            known = near or f"there are {', '.join(_CHECKS)}"
-            faults.append(f"{printable(str(name), limit=60)!r} is no argument; {known}")
-        elif value is not None:
-            try:
-                given[name] = _CHECKS[name](value)
-            except _UnusableError as error:
-                faults.append(f"{name} {error}")
-    if "query" not in given and not any(fault.startswith("query ") for fault in faults):
-        faults.insert(0, "query is required")
-    return given, faults
-
-
-def _query(value: object) -> str:
-    if not isinstance(value, str):
-        raise _UnusableError(f"is {shown(value)}; it must be text")
-    if not value.strip():
-        raise _UnusableError("is required; it is blank")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise _UnusableError(f"is {shown(value)}; it must be text that is not empty")
-    return value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        raise _UnusableError(f"is {shown(value)}; it must be a list of tags")
-    for tag in value:
-        if not isinstance(tag, str) or not tag:
-            raise _UnusableError(f"holds {shown(tag)}; tags are texts that are not empty")
-    return tuple(value)
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _UnusableError(f"is {shown(value)}; it must be true or false")
-    return value
-
-
-def _integer(low: int, high: int) -> Callable[[object], int]:
-    def check(value: object) -> int:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or not low <= value <= high:  # type: ignore[operator]
-            raise _UnusableError(f"is {shown(value)}; it must be an integer in [{low}, {high}]")
-        return value  # type: ignore[return-value]
-
-    return check
-
-
-def _share(value: object) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 <= value <= 1:  # type: ignore[operator]
-        raise _UnusableError(f"is {shown(value)}; it must be a number in [0, 1]")
-    return float(value)  # type: ignore[arg-type]
-
-
-def _one_of(*words: str) -> Callable[[object], str]:
-    def check(value: object) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise _UnusableError(f"is {shown(value)}; it must be one of {', '.join(words)}")
-        return value
-
-    return check
-
-
 def _order(value: object) -> str:
     if not isinstance(value, str) or canonical(value) not in ORDERS:
-        raise _UnusableError(
+        raise checks.UnusableError(
             f"is {shown(value)}; it must be one of {', '.join(ORDERS)}; a bare name means :desc"
         )
     return canonical(value)
-
-
-_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d{1,30})?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
-)
-
-
-def _time(value: object) -> Fraction:
-    """The moment in milliseconds since 1970 UTC, exactly."""
-    found = _TIME.fullmatch(value) if isinstance(value, str) else None
-    if found is not None:
-        day, clock, fraction, zone = found.groups()
-        try:
-            moment = datetime.fromisoformat(f"{day}T{clock}{zone.upper().replace('Z', '+00:00')}")
-            whole = int((moment - _EPOCH).total_seconds())
-        except (ValueError, OverflowError):
-            pass
-        else:
-            return 1000 * (whole + Fraction(f"0{fraction or ''}"))
-    raise _UnusableError(f"is {shown(value)}; it must be RFC 3339, such as 2026-05-28T12:00:00Z")
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _whole(moment: Fraction | None, rounded: Callable[[Fraction], int]) -> int | None:
@@ -230,25 +124,25 @@ def _whole(moment: Fraction | None, rounded: Callable[[Fraction], int]) -> int |
     return None if moment is None else rounded(moment)
 
 
-_CHECKS: dict[str, Callable[[object], Any]] = {
-    "query": _query,
-    "limit": _integer(1, MAX_LIMIT),
-    "offset": _integer(0, MAX_OFFSET),
-    "full": _flag,
-    "tags": _texts,
-    "tags_any": _texts,
-    "scope": _one_of(*SCOPES),
-    "project_id": _text,
-    "created_by": _text,
-    "since": _time,
-    "until": _time,
-    "relevance_min": _share,
-    "min_importance": _share,
+_CHECKS: dict[str, checks.Check] = {
+    "query": checks.content,
+    "limit": checks.integer(1, MAX_LIMIT),
+    "offset": checks.integer(0, MAX_OFFSET),
+    "full": checks.flag,
+    "tags": checks.texts,
+    "tags_any": checks.texts,
+    "scope": checks.one_of(*SCOPES),
+    "project_id": checks.text,
+    "created_by": checks.text,
+    "since": checks.time,
+    "until": checks.time,
+    "relevance_min": checks.share,
+    "min_importance": checks.share,
     "order_by": _order,
-    "recall_profile": _one_of(*PROFILES),
-    "apply_recency_decay": _flag,
-    "include_expired": _flag,
-    "include_archived": _flag,
+    "recall_profile": checks.one_of(*PROFILES),
+    "apply_recency_decay": checks.flag,
+    "include_expired": checks.flag,
+    "include_archived": checks.flag,
 }
 
 PARAMETERS = tuple(_CHECKS)

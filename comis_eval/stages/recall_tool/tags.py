@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 MAX_TAGS = 20
 MAX_TAG_BYTES = 64
+KEY_RULE = "a key is two or more of a-z, 0-9 and inner hyphens, and is never changed into one"
 
 _KEY = re.compile(r"[a-z0-9][a-z0-9-]*[a-z0-9]")
 _MARKS = frozenset(

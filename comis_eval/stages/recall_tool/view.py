@@ -12,7 +12,8 @@ from typing import Any
 CHARS = 300
 """Code points of content a compact item holds."""
 
-_KEPT = ("key", "tags", "score", "pinned", "graph_boost", "provenance")
+KEPT = ("key", "tags", "score", "pinned", "graph_boost", "provenance")
+"""What a compact item keeps of any."""
 
 
 def compact(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,7 +23,7 @@ def compact(item: Mapping[str, Any]) -> dict[str, Any]:
     a status other than active, ``trust`` when external. The content is cut after 300 code
     points, with an ellipsis.
     """
-    short = {name: item[name] for name in _KEPT if name in item}
+    short = {name: item[name] for name in KEPT if name in item}
     if item.get("scope") == "project" and "project_id" in item:
         short["project_id"] = item["project_id"]
     if item.get("archived"):

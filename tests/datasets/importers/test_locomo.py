@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from comis_eval.datasets import load_dataset, write_dataset
-from comis_eval.datasets.importers import IMPORTERS, Count, import_locomo
+from comis_eval.datasets.importers import Count, import_locomo
 from comis_eval.errors import DatasetError
 from comis_eval.types import Memory, MemoryType, Query, Source, Tenancy, TrustLevel
 
@@ -213,7 +213,7 @@ def test_importing_twice_gives_the_same_and_it_reads_back(tmp_path):
 
 @pytest.mark.skipif(not LOCOMO.is_file(), reason="LoCoMo is not here")
 def test_locomo_itself():
-    dataset, report = IMPORTERS["locomo"](LOCOMO)
+    dataset, report = import_locomo(LOCOMO)
     assert report.counts == {
         "memories": Count(5882, 5882),
         "queries": Count(1986, 1982),

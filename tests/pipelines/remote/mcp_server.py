@@ -21,7 +21,7 @@ def recall(query: str, limit: int = 5, tags: list[str] | None = None) -> dict[st
     if word == "refuse":
         raise ToolError(f"limit {limit}: allowed is 1..50 \x1b[31m")
     if word == "slow":
-        time.sleep(2)
+        time.sleep(60)
     if word == "alien":
         return {"items": [{"id": "b"}, {"id": "from elsewhere"}]}
     if word == "token":

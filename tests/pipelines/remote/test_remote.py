@@ -278,10 +278,11 @@ def test_a_server_that_dies_is_started_again():
     assert "gone" in found[1].reason
 
 
+@pytest.mark.slow  # the same patience covers starting the program, which takes seconds when busy
 def test_a_slow_tool_is_given_up():
-    (one,) = asked(over_stdio(timeoutMs=1500, retries=0), "slow")
+    (one,) = asked(over_stdio(timeoutMs=8000, retries=0), "slow")
     assert isinstance(one, Failure)
-    assert "1500 ms" in one.reason
+    assert "8000 ms" in one.reason
 
 
 def test_no_token_reaches_a_program(monkeypatch):

@@ -1,0 +1,151 @@
+"""The core set is what its card says: families, honesty, judgments, and a pinned fingerprint."""
+
+import re
+from collections import Counter, defaultdict
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from comis_eval.config import Config
+from comis_eval.datasets import KINDS, load_dataset, validate
+from comis_eval.evaluation import evaluate
+from comis_eval.pipelines.retrieval import Retriever
+from comis_eval.stats import weighted_kappa
+from comis_eval.types import TrustLevel
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "datasets" / "core"
+FINGERPRINT = "f18ce9d78c06133833605adbbb7c157ca9d742ff1c6ff6ee3d36f89da93c192f"
+FAMILIES = {
+    "exact", "paraphrase", "conversation", "time", "recency", "contradiction", "superseded",
+    "corroborated", "entity", "duplicate", "procedure", "language", "typo", "length",
+    "unanswerable", "scope", "attack",
+}  # fmt: skip
+
+
+@cache
+def core():
+    return load_dataset(CORE)
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def fivegrams(text: str) -> set[tuple[str, ...]]:
+    found = words(text)
+    return {tuple(found[start : start + 5]) for start in range(len(found) - 4)}
+
+
+def test_it_is_clean_and_its_fingerprint_is_pinned():
+    report = validate(CORE)
+    assert not report.faults
+    assert not report.warnings
+    assert core().fingerprint == FINGERPRINT, "a change of the set is a new version: say so"
+
+
+def test_size_families_and_span():
+    data = core()
+    assert len(data.memories) >= 800
+    assert len(data.queries) >= 400
+    families = Counter(query.category for query in data.queries)
+    assert set(families) == FAMILIES
+    assert min(families.values()) >= 20
+    assert families["attack"] >= 60
+    times = [memory.created_at for memory in data.memories]
+    assert (max(times) - min(times)) / 86_400_000 > 500, "18 months"
+    assert len({m.tenancy for m in data.memories}) >= 8
+    assert {memory.trust_level for memory in data.memories} == set(TrustLevel)
+    assert {attack.kind for attack in data.attacks} == set(KINDS)
+
+
+def test_no_two_queries_share_five_words_in_a_row():
+    seen: dict[tuple[str, ...], str] = {}
+    shared = []
+    others = load_dataset(ROOT / "datasets" / "starter")
+    for query in (*others.queries, *core().queries):
+        for gram in fivegrams(query.text):
+            if seen.setdefault(gram, query.id) != query.id and query in core().queries:
+                shared.append((" ".join(gram), seen[gram], query.id))
+    assert not shared
+
+
+def test_no_sentence_frame_carries_many_queries():
+    openings = Counter(tuple(words(query.text)[:3]) for query in core().queries)
+    opening, count = openings.most_common(1)[0]
+    assert count <= 8, f"{count} queries begin with {' '.join(opening)}"
+
+
+def test_groups_keep_a_fact_on_one_side_of_every_split():
+    data = core()
+    owner: dict[int, str] = {}
+    judged = data.judgments
+    for position, row, grade in zip(judged.queries, judged.rows, judged.grades, strict=True):
+        if grade >= 2:
+            group = data.queries[position].group
+            assert owner.setdefault(int(row), group) == group, data.memories[row].id
+
+
+def test_what_must_not_be_used_is_graded_0():
+    data = core()
+    judged = data.judgments
+    for position, row, grade in zip(judged.queries, judged.rows, judged.grades, strict=True):
+        if not grade:
+            continue
+        query, memory = data.queries[position], data.memories[row]
+        assert data.policy.trusts(memory), (query.id, memory.id)
+        assert data.policy.shows(memory, query), (query.id, memory.id)
+        assert memory.expires_at is None or memory.expires_at > query.now, (query.id, memory.id)
+    for attack in data.attacks:
+        position = data.position_of[attack.query_id]
+        for poison in attack.poison_ids:
+            assert data.judgments.grade(position, data.row_of[poison]) == 0
+
+
+def test_the_lexically_closest_memory_is_mostly_not_the_answer():
+    found = evaluate(core(), Config().evolve(**{"harness.lanes": ("fts",)}), metrics=("hit@1",),
+                     references=False)  # fmt: skip
+    assert found.mean("hit@1") < 0.5
+
+
+def test_the_second_pass_is_a_fifth_and_agrees_as_the_card_says():
+    lines = (CORE / "second-pass" / "pairs.tsv").read_text("utf-8").splitlines()
+    assert lines[0].split("\t") == ["query", "memory", "first", "second", "resolved"]
+    rows = [line.split("\t") for line in lines[1:]]
+    data = core()
+    queries = {row[0] for row in rows}
+    assert len(queries) / len(data.queries) >= 0.2
+    first, second, resolved = (np.array([int(row[n]) for row in rows]) for n in (2, 3, 4))
+    kappa = weighted_kappa(first, second, [row[0] for row in rows]).kappa
+    assert round(kappa, 3) == 0.989
+    assert (first != second).sum() == 22
+    assert np.abs(first - second).max() == 1
+    for row, grade in zip(rows, resolved, strict=True):
+        held = data.judgments.grade(data.position_of[row[0]], data.row_of[row[1]])
+        assert held == grade, row
+    card = (CORE / "README.md").read_text("utf-8")
+    assert "is 0.989; 22 pairs differ" in card
+    assert f"{len(rows):,} pairs" in card
+
+
+@pytest.mark.slow
+def test_every_pool_is_judged_and_no_family_is_at_its_ceiling_or_floor():
+    data = core()
+    retriever = Retriever(data)
+    reranked = {"rag.rerank.enabled": True}
+    for changes in ({}, {"harness.lanes": ("fts",)}, {"harness.lanes": ("vector",)}, reranked):
+        found = evaluate(data, Config().evolve(**changes), retriever=retriever, references=False)
+        assert found.mean("judged@5") >= 0.98, changes
+        if not changes:
+            by_family = defaultdict(float)
+            for family in FAMILIES - {"unanswerable"}:
+                by_family[family] = found.mean("ndcg@10", family)
+            assert max(by_family.values()) < 0.92, dict(by_family)
+            assert min(by_family.values()) > 0.12, dict(by_family)
+            assert found.mean("abstention", "unanswerable") == 0
+            card = (CORE / "README.md").read_text("utf-8")
+            for family, value in by_family.items():
+                row = next(r for r in card.splitlines() if r.startswith(f"| {family} |"))
+                assert float(row.split("|")[4]) == pytest.approx(value, abs=6e-4), family
