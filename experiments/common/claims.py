@@ -53,15 +53,17 @@ class Claim(NamedTuple):
         Args:
             results: Of a run.
             name: Of the set, which must be among them.
-            reduced: Only the direction counts: a small sample shows no interval off 0.
+            reduced: Only the direction counts, since a small sample shows no interval off 0;
+                and what is said to be the same must not be shown to differ.
         """
         told = self.found(results, name)
         if told is None or told["mean"] is None:
             return False
         mean, low, high = told["mean"], told["low"], told["high"]
         if self.expected == "same":
-            within = reduced or -self.margin <= low <= high <= self.margin
-            return bool(abs(mean) <= self.margin and within)
+            if reduced:
+                return bool(low <= self.margin and high >= -self.margin)
+            return bool(-self.margin <= low <= high <= self.margin)
         end = mean if reduced else low if self.expected == "more" else high
         away = end > 0 if self.expected == "more" else end < 0
         return bool(away and (reduced or told["p_adjusted"] <= LEVEL))

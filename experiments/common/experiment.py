@@ -15,7 +15,7 @@ from comis_eval.report.svg import svg
 from experiments.common.claims import Claim
 from experiments.common.pairs import RESAMPLES
 from experiments.common.scene import LOCOMO, Scene
-from experiments.common.tables import interval, lined, number
+from experiments.common.tables import interval, lined, probability
 
 Arms = Mapping[str, Any]
 Results = dict[str, Any]
@@ -30,12 +30,14 @@ class Options:
         limit: About how many queries of each set; None: all.
         resamples: Of bootstraps and permutation tests.
         trials: Of a search, where there is one.
+        rate: Share of the answerable queries that attacks are planted against.
     """
 
     seed: int = 0
     limit: int | None = None
     resamples: int = RESAMPLES
     trials: int = 200
+    rate: float = 0.25
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Experiment:
         parser.add_argument("--seed", type=int, default=0, help="of everything random")
         parser.add_argument("--limit", type=int, help="about so many queries of each set")
         parser.add_argument("--trials", type=int, default=200, help="of a search, if there is one")
+        parser.add_argument("--rate", type=float, default=0.25, help="of planted attacks, if any")
         parser.add_argument("--resamples", type=int, default=RESAMPLES, help="of every test")
         parser.add_argument("--out", type=Path, default=self.folder, help="folder to write to")
         return parser
@@ -86,6 +89,8 @@ class Experiment:
             "seed": options.seed,
             "limit": options.limit,
             "resamples": options.resamples,
+            "trials": options.trials,
+            "rate": options.rate,
             "sets": {},
         }
         for scene in scenes:
@@ -100,7 +105,7 @@ class Experiment:
     def main(self) -> None:
         """Run as a command."""
         given = self.parser().parse_args()
-        options = Options(given.seed, given.limit, given.resamples, given.trials)
+        options = Options(given.seed, given.limit, given.resamples, given.trials, given.rate)
         scenes = [Scene.opened(path, limit=given.limit, seed=given.seed) for path in given.sets]
         results = self.run(scenes, options)
         replace_file(
@@ -133,7 +138,7 @@ def told(claims: Sequence[Claim], results: Results) -> str:
                     name,
                     claim.metric,
                     interval(found),
-                    number(found["p_adjusted"], 4),
+                    probability(found["p_adjusted"]),
                     f"{found['queries']} ({found['groups']})",
                     "holds" if claim.holds(results, name) else "**does not hold**",
                 ]

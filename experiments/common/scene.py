@@ -21,6 +21,7 @@ from comis_eval.pipelines.coverage import Coverage
 from comis_eval.pipelines.rank import rank
 from comis_eval.pipelines.recall_tool import RecallTool
 from comis_eval.pipelines.retrieval import Retriever
+from experiments.common.reduced import reduced
 
 Made = TypeVar("Made")
 
@@ -64,9 +65,7 @@ class Scene:
     def opened(cls, path: Path, *, limit: int | None = None, seed: int = 0) -> Scene:
         """Read a dataset folder, or LoCoMo's file, and keep about so many of its queries."""
         dataset = import_locomo(path)[0] if path.suffix == ".json" else load_dataset(path)
-        if limit is None or limit >= len(dataset.queries):
-            return cls.of(dataset)
-        return cls.of(dataset.subset(_some(dataset, limit, seed)))
+        return cls.of(dataset if limit is None else reduced(dataset, limit, seed))
 
     @property
     def name(self) -> str:
@@ -151,17 +150,3 @@ def _reach(config: Config) -> Coverage:
         window_days=rag.lanes.temporal.window_days if rag.lanes.temporal.enabled else 0,
         causal=rag.lanes.causal.enabled,
     )
-
-
-def _some(dataset: Dataset, limit: int, seed: int) -> list[int]:
-    """Whole groups in a random order until there are so many queries; in the dataset's order."""
-    members: dict[str, list[int]] = {}
-    for position, query in enumerate(dataset.queries):
-        members.setdefault(query.group or query.id, []).append(position)
-    names = sorted(members)
-    chosen: list[int] = []
-    for place in np.random.default_rng(seed).permutation(len(names)).tolist():
-        if len(chosen) >= limit:
-            break
-        chosen += members[names[place]]
-    return sorted(chosen)

@@ -22,6 +22,13 @@ def number(value: float | None, decimals: int = 3) -> str:
     return "-" if value is None else f"{value:.{decimals}f}"
 
 
+def probability(value: float | None) -> str:
+    """A p with four decimals; one too small for them says so."""
+    if value is None:
+        return "-"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
 def lined(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     """A table of cells."""
     rows = [head, ["---"] * len(head), *body]
@@ -37,7 +44,7 @@ def pairs_table(results: Mapping[str, Any], pairs: Sequence[Pair], metrics: Sequ
             if found is None:
                 continue
             first = found[metrics[0]]
-            p = number(first["p_adjusted"], 4)
+            p = probability(first["p_adjusted"])
             body.append(
                 [
                     name,

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from comis_eval.config import Config
 from comis_eval.report.drawing import Drawing
-from comis_eval.tuning.replay import modelled_latencies
+from comis_eval.tuning.answers import modelled_latencies
 from experiments.common.claims import Claim
 from experiments.common.drawings import curves
 from experiments.common.experiment import Arms, Experiment, Options, Results

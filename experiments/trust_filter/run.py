@@ -24,9 +24,6 @@ from experiments.common.tables import interval, lined, number
 
 HERE = Path(__file__).parent
 
-RATE = 0.25
-"""Share of the answerable queries that each planted kind is aimed at."""
-
 OFF, ON = "off", "on"
 PAIR = Pair(ON, OFF)
 CLEAN, DISPLACED = "no attack", "displacement@5"
@@ -49,20 +46,20 @@ def arms(_: Sequence[Scene], __: Options) -> Arms:
     }
 
 
-def attacks_on(scene: Scene, seed: int) -> Mapping[str, Attacked]:
+def attacks_on(scene: Scene, seed: int, rate: float) -> Mapping[str, Attacked]:
     """Every kind planted alone, and what the set brings of its own, kind by kind."""
 
     def make() -> dict[str, Attacked]:
         bare = Scene.of(replace(without_poison(scene.dataset), embeddings={}, folder=None))
         found = {
-            f"planted {kind}": _aimed(attack(scene.dataset, kind, rate=RATE, seed=seed), bare)
+            f"planted {kind}": _aimed(attack(scene.dataset, kind, rate=rate, seed=seed), bare)
             for kind in KINDS
         }
         if scene.dataset.attacks:
             found["the set's own"] = _aimed(scene.dataset, bare)
         return found
 
-    return scene.kept(("attacks", seed), make)
+    return scene.kept(("attacks", seed, rate), make)
 
 
 def _aimed(poisoned: Dataset, bare: Scene) -> Attacked:
@@ -74,7 +71,7 @@ def _aimed(poisoned: Dataset, bare: Scene) -> Attacked:
 def measure(scene: Scene, compared: Arms, options: Options) -> Results:
     """Both settings under each kind of attack, and on the set without any poison."""
     sizes = {"seed": options.seed, "resamples": options.resamples}
-    attacks = attacks_on(scene, options.seed)
+    attacks = attacks_on(scene, options.seed, options.rate)
     bare = next(iter(attacks.values())).bare
     clean = scene.kept("clean", lambda: Scene(without_poison(scene.dataset), bare.retriever))
     calm = {
@@ -139,7 +136,7 @@ CLAIMS = (
     ),
     Claim(
         "of the attacks the set brings the filter stops some",
-        PAIR, "asr@5", "less", ("starter", "core"), where="the set's own",
+        PAIR, "asr@5", "less", ("core",), where="the set's own",
     ),
     Claim(
         "under crowding the filter saves the answers that would be displaced",

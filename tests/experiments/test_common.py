@@ -36,7 +36,9 @@ def claim(expected, margin: float = 0.0) -> Claim:
         ("less", (0.0, 0.0, 0.0), False, False),
         ("same", (0.01, -0.02, 0.03), True, True),
         ("same", (0.01, -0.02, 0.06), False, True),
-        ("same", (0.06, 0.05, 0.07), False, False),
+        ("same", (0.06, 0.04, 0.08), False, True),
+        ("same", (-0.07, -0.08, -0.06), False, False),
+        ("same", (0.07, 0.06, 0.08), False, False),
         ("more", (None, None, None), False, False),
     ],
 )
