@@ -114,6 +114,7 @@ def arms(_: Sequence[Scene], __: Options) -> Arms:
 def measure(scene: Scene, compared: Arms, options: Options) -> Results:
     """Floors chosen on one half and applied to the other, both ways round; then the gate."""
     sizes = {"seed": options.seed, "resamples": options.resamples}
+    own = with_unanswerable(scene) is scene
     scene = with_unanswerable(scene)
     answerable = np.array([query.answerable for query in scene.dataset.queries])
     answered = answerable & _answered(scene)
@@ -131,6 +132,7 @@ def measure(scene: Scene, compared: Arms, options: Options) -> Results:
         curve[arm] = _curve(signal.best, answered, ~answerable)
     told: dict[str, Any] = {
         "unanswerable": int((~answerable).sum()),
+        "unanswerable_are_its_own": own,
         "answered": int(answered.sum()),
         "arms": figures(found),
         "pairs": paired(scene, found, PAIRS, **sizes),
@@ -291,8 +293,11 @@ def table(results: Results) -> str:
 
 
 def figure(results: Results) -> Drawing:
-    """Silence against lost answers on the set with most unanswerable queries."""
-    name, told = max(results["sets"].items(), key=lambda item: item[1]["unanswerable"])
+    """Silence against lost answers on the set with most unanswerable queries of its own."""
+    sets = results["sets"].items()
+    name, told = max(
+        sets, key=lambda item: (item[1]["unanswerable_are_its_own"], item[1]["unanswerable"])
+    )
     return curves(
         f"Silence on unanswerable queries against answers lost, {name}",
         "Each point is a floor. A floor that knows nothing lies on the diagonal.",

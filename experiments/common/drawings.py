@@ -40,15 +40,19 @@ class Bar(NamedTuple):
     high: float
 
 
-def differences(title: str, description: str, bars: Sequence[Bar]) -> Drawing:
+def differences(
+    title: str, description: str, bars: Sequence[Bar], *, less_is_better: bool = False
+) -> Drawing:
     """A row a difference, with its interval; what lies across the line of 0 is none."""
+    above: Role = "bad" if less_is_better else "good"
+    below: Role = "good" if less_is_better else "bad"
     span = around([0.0, *(value for bar in bars for value in bar[1:])])
     frame = rows([bar.label for bar in bars], span, width=WIDE, right=64)
     marks: list[Mark] = list(frame.marks)
     zero = frame.x(0.0)
     marks.append(Line(zero, 4, zero, frame.bottom, "ink"))
     for bar, y in zip(bars, frame.ys, strict=True):
-        role: Role = "good" if bar.low > 0 else "bad" if bar.high < 0 else "muted"
+        role: Role = above if bar.low > 0 else below if bar.high < 0 else "muted"
         marks += whisker(frame.x(bar.low), frame.x(bar.high), y, role)
         marks.append(Dot(frame.x(bar.mean), y, 4, role))
         marks.append(Label(WIDE - 4, y + 4, signed(bar.mean), anchor="end"))

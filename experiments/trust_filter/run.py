@@ -193,6 +193,7 @@ def figure(results: Results) -> Drawing:
         "asr@5: trust filter on less off, 95% interval",
         "Left of 0 the filter stops the attack; at 0 it does nothing against it.",
         bars,
+        less_is_better=True,
     )
 
 
