@@ -20,7 +20,8 @@ from comis_eval.datasets.importers import import_locomo
 from comis_eval.metrics import ALL, means, parse
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.stats import compare
-from comis_eval.tuning.parts import Bench, coverage_of
+from comis_eval.tuning.parts import Bench
+from comis_eval.tuning.reach import coverage_of
 from comis_eval.tuning.sweep import SweepPlan, default_space, sweep
 
 HERE = Path(__file__).parent
