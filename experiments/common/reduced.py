@@ -12,10 +12,10 @@ from comis_eval.datasets import Dataset, Judgments
 def reduced(dataset: Dataset, limit: int, seed: int) -> Dataset:
     """Keep about so many queries.
 
-    Whole tenants are taken by name until they ask so many questions, with their memories;
-    of those questions whole groups in a random order until there are enough. What another
-    tenant remembers reaches no answer but through statistics of the whole table and rows
-    that scope is enforced on too late. Embeddings that came along are left aside.
+    Whole tenants are taken by name, the last first, until they ask so many questions, with
+    their memories; of those questions whole groups in a random order until there are enough.
+    What another tenant remembers reaches no answer but through statistics of the whole table
+    and rows that scope is enforced on too late. Embeddings that came along are left aside.
 
     Args:
         dataset: At full size.
@@ -29,7 +29,7 @@ def reduced(dataset: Dataset, limit: int, seed: int) -> Dataset:
         tenant = query.tenancy.tenant_id
         asked[tenant] = asked.get(tenant, 0) + 1
     tenants: set[str] = set()
-    for tenant in sorted(asked):
+    for tenant in sorted(asked, reverse=True):
         if sum(asked[one] for one in tenants) >= limit:
             break
         tenants.add(tenant)

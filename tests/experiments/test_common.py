@@ -101,6 +101,22 @@ def test_reduced_set_keeps_whole_groups():
         assert part.groups.count(group) == whole.groups.count(group)
 
 
+def test_reduced_set_keeps_what_its_tenants_remember_and_every_judgment_of_it():
+    whole, part = Scene.opened(where("core")).dataset, Scene.opened(where("core"), limit=30).dataset
+
+    tenants = {query.tenancy.tenant_id for query in part.queries}
+    assert [m for m in whole.memories if m.tenancy.tenant_id in tenants] == list(part.memories)
+    assert len(part.memories) < len(whole.memories)
+    for position, query in enumerate(part.queries):
+        before = whole.position_of[query.id]
+        for place, memory in enumerate(part.memories):
+            rows = np.array([[place], [whole.row_of[memory.id]]])
+            asked = np.array([position]), np.array([before])
+            assert part.judgments.grade(asked[0], rows[0]) == whole.judgments.grade(
+                asked[1], rows[1]
+            )
+
+
 def test_set_with_unanswerable_queries_is_asked_as_it_is():
     found = scene("starter")
 

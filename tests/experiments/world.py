@@ -20,7 +20,7 @@ RUNS = tuple(
 )
 """Every folder whose run.py declares an experiment."""
 
-REDUCED = Options(seed=0, limit=280, resamples=200, trials=60, rate=0.06)
+REDUCED = Options(seed=0, limit=140, resamples=200, trials=60, rate=0.06)
 
 
 @cache
