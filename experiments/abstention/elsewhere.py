@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from comis_eval.datasets import Dataset, Judgments
+from comis_eval.errors import DatasetError
 from experiments.common.scene import Scene
 
 EVERY = 4
@@ -21,8 +22,17 @@ def with_unanswerable(scene: Scene) -> Scene:
 
 
 def _asked_elsewhere(dataset: Dataset) -> Dataset:
-    """Add queries in the tenancy after their own, where nothing answers them."""
+    """Add queries in the tenancy after their own, where nothing answers them.
+
+    Raises:
+        DatasetError: If there is no other tenancy.
+    """
     tenancies = sorted({query.tenancy for query in dataset.queries}, key=lambda one: one.named)
+    if len(tenancies) < 2:
+        raise DatasetError(
+            f"{dataset.name}: no query is unanswerable, and there is one tenancy alone, so none "
+            "can be asked elsewhere; take a larger part (--limit), or add unanswerable queries"
+        )
     after = dict(zip(tenancies, [*tenancies[1:], tenancies[0]], strict=True))
     headline = [query for query in dataset.queries if dataset.headline(query.category)]
     elsewhere = tuple(

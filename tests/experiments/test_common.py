@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from comis_eval.errors import DatasetError
 from experiments.abstention.elsewhere import with_unanswerable
 from experiments.common.claims import Claim, exchanged
 from experiments.common.experiment import marked
@@ -121,6 +122,19 @@ def test_set_with_unanswerable_queries_is_asked_as_it_is():
     found = scene("starter")
 
     assert with_unanswerable(found) is found
+
+
+def test_no_question_is_asked_elsewhere_where_there_is_no_other_place():
+    found = scene("starter")
+    here = found.dataset.queries[0].tenancy
+    only = [
+        place
+        for place, query in enumerate(found.dataset.queries)
+        if query.answerable and query.tenancy == here
+    ]
+
+    with pytest.raises(DatasetError, match="one tenancy alone"):
+        with_unanswerable(found.part(only))
 
 
 @pytest.mark.slow

@@ -23,6 +23,10 @@ RUNS = tuple(
 REDUCED = Options(seed=0, limit=140, resamples=200, trials=60, rate=0.06)
 
 
+LIMITS = {"locomo": 800}
+"""Of sets that need more than others: of LoCoMo several conversations."""
+
+
 @cache
 def experiment(name: str) -> Experiment:
     found: Experiment = import_module(f"experiments.{name}.run").EXPERIMENT
@@ -43,4 +47,4 @@ def scene(name: str) -> Scene:
     path = where(name)
     if not path.exists():
         pytest.skip(f"{path} is not there")
-    return Scene.opened(path, limit=REDUCED.limit, seed=REDUCED.seed)
+    return Scene.opened(path, limit=LIMITS.get(name, REDUCED.limit), seed=REDUCED.seed)
