@@ -1,6 +1,7 @@
 # make run   evaluate the starter set, report,  make test      every fast test and check
 #            gate against the baseline
 # make bench the measured ratios               make test-all  the slow tests as well
+# make notebooks  open the notebooks           make docs      build the site into site/
 #
 # Each sets up .venv on its first call; a second call installs nothing.
 
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock
 
-.PHONY: run test test-all bench check clean
+.PHONY: run test test-all bench check docs notebooks clean
 
 run: $(VENV)/.run
 	@mkdir -p runs
@@ -33,8 +34,22 @@ check: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+notebooks: $(VENV)/.notebooks
+	$(BIN)/jupyter lab notebooks
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) site
+
+$(VENV)/.docs: $(VENV)/.venv pyproject.toml requirements.lock
+	$(INSTALL) -e ".[docs]"
+	touch $@ $(VENV)/.run
+
+$(VENV)/.notebooks: $(VENV)/.venv pyproject.toml requirements.lock
+	$(INSTALL) -e ".[notebooks]"
+	touch $@ $(VENV)/.run
 
 $(VENV)/.venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

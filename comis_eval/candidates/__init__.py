@@ -1,7 +1,7 @@
 """The candidates table, and the rankings a configuration makes of it."""
 
 from comis_eval.candidates.facts import Facts
-from comis_eval.candidates.rankings import FATES, Rankings
+from comis_eval.candidates.rankings import FATES, NO_FATE, NUMBER, Rankings
 from comis_eval.candidates.table import (
     SEARCH_LANES,
     Candidates,
@@ -15,6 +15,8 @@ from comis_eval.candidates.table import (
 
 __all__ = [
     "FATES",
+    "NO_FATE",
+    "NUMBER",
     "SEARCH_LANES",
     "Candidates",
     "Facts",

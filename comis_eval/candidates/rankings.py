@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 
 from comis_eval.candidates.table import Candidates
 from comis_eval.config import Config
+from comis_eval.stages import fuse
+from comis_eval.stages.planes import along
 from comis_eval.types import Fate
 
 FATES = tuple(Fate)
 """A fate's number in arrays is its position here."""
+
+NUMBER = {fate: np.int8(number) for number, fate in enumerate(FATES)}
+NO_FATE = np.int8(-1)
+"""What stands in arrays for the living and for padding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +40,7 @@ class Rankings:
         deduped_by: Column of the memory that stayed in a duplicate's stead, else -1.
         ranks: Each lane's ranks as the fusion saw them, 0 where absent.
         fused: Normalised fused scores.
-        fused_order: Columns by fused score, shape (q, c); those alive after fusion come first.
+        ordinal: In which order candidates were first seen.
         searched: Candidates that came through the search lanes and their cuts.
         base: Scores the boosts multiply: the reranker's, or the fused.
         final: Boosted scores.
@@ -57,7 +63,7 @@ class Rankings:
     deduped_by: NDArray[np.int32]
     ranks: Mapping[str, NDArray[np.int32]]
     fused: NDArray[np.float64]
-    fused_order: NDArray[np.intp]
+    ordinal: NDArray[np.int64]
     searched: NDArray[np.bool_]
     base: NDArray[np.float64]
     final: NDArray[np.float64]
@@ -71,6 +77,11 @@ class Rankings:
     presence: Mapping[str, NDArray[np.bool_]]
     line_chars: NDArray[np.int64] | None = None
 
+    @cached_property
+    def fused_order(self) -> NDArray[np.intp]:
+        """Columns by fused score, those alive after fusion first; only a trace asks."""
+        return fuse.listed(self.fused, self.ordinal, self.presence["fuse"])
+
     def ranked_rows(self, depth: int | None = None) -> NDArray[np.int32]:
         """Memory rows in final order, -1 behind each ranking's end.
 
@@ -79,13 +90,13 @@ class Rankings:
         """
         longest = int(self.length.max(initial=0))
         width = longest if depth is None else min(depth, longest)
-        rows = np.take_along_axis(self.table.rows, self.order[:, :width], axis=1)
+        rows = along(self.table.rows, self.order[:, :width])
         return np.where(np.arange(width) < self.length[:, None], rows, -1).astype(np.int32)
 
     def context_rows(self) -> NDArray[np.int32]:
         """Memory rows of each context in final order, -1 behind its end, shape (q, longest)."""
         columns, there = self._context
-        rows = np.take_along_axis(self.table.rows, columns, axis=1)
+        rows = along(self.table.rows, columns)
         return np.where(there, rows, -1).astype(np.int32)
 
     def context_lines(self) -> NDArray[np.int64] | None:
@@ -93,20 +104,20 @@ class Rankings:
         if self.line_chars is None:
             return None
         columns, there = self._context
-        return np.where(there, np.take_along_axis(self.line_chars, columns, axis=1), 0)
+        return np.where(there, along(self.line_chars, columns), 0)
 
     @cached_property
     def _context(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Columns of each context in final order, and where there is one."""
-        deepest = int(self.length.max(initial=0))
-        order = self.order[:, :deepest]
-        taken = np.take_along_axis(self.included, order, axis=1)
-        used = np.flatnonzero(taken.any(axis=0))
-        order, taken = order[:, : used.max(initial=-1) + 1], taken[:, : used.max(initial=-1) + 1]
-        width = int(taken.sum(axis=1).max(initial=0))
-        first = np.argsort(~taken, axis=1, kind="stable")[:, :width]
-        columns = np.take_along_axis(order, first, axis=1)
-        return columns, np.take_along_axis(taken, first, axis=1)
+        order = self.order[:, : int(self.length.max(initial=0))]
+        queries, places = np.nonzero(along(self.included, order))
+        counts = np.bincount(queries, minlength=len(order))
+        # They come query by query and in order, so each only moves to the left.
+        within = np.arange(len(queries)) - np.repeat(np.cumsum(counts) - counts, counts)
+        there = np.arange(counts.max(initial=0)) < counts[:, None]
+        columns = np.zeros(there.shape, dtype=np.intp)
+        columns[queries, within] = order[queries, places]
+        return columns, there
 
     def lane_counts(self) -> dict[str, int]:
         """For how many queries each lane that ran returned anything."""

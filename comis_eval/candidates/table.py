@@ -95,12 +95,14 @@ class Searched(NamedTuple):
     Attributes:
         ranks: By lane, 0 where the lane lacks the candidate or holds it deeper, shape (q, c).
         found: Candidates that some lane returned, shape (q, c).
-        ordinal: In which order candidates were first seen, shape (q, c), ascending.
+        ordinal: In which order candidates were first seen, shape (q, c).
+        behind: Sort keys of those who are in no list, see :func:`fuse.behind`, shape (q, c).
     """
 
     ranks: dict[str, NDArray[np.int32]]
     found: NDArray[np.bool_]
     ordinal: NDArray[np.int64]
+    behind: NDArray[np.float64]
 
 
 class Vectors(NamedTuple):
@@ -215,13 +217,15 @@ class Candidates:
         if self.recorded is not None or not self.lanes:
             # A recorded search's columns stand in its order; no lane found anything else.
             seen = np.broadcast_to(np.arange(shape[1], dtype=np.int64), shape)
-            return Searched({}, (self.rows >= 0) & (self.recorded is not None), seen)
+            found = (self.rows >= 0) & (self.recorded is not None)
+            return Searched({}, found, seen, fuse.behind(seen))
         ranks = {
             name: np.where(lane.ranks <= depth, lane.ranks, 0).astype(np.int32)
             for name, lane in self.lanes.items()
         }
         found = np.logical_or.reduce([lane > 0 for lane in ranks.values()])
-        return Searched(ranks, found, fuse.first_seen(list(ranks.values())))
+        ordinal = fuse.first_seen(list(ranks.values()))
+        return Searched(ranks, found, ordinal, fuse.behind(ordinal))
 
     def extended(self, hits: LaneHits) -> tuple[Self, NDArray[np.int32]]:
         """Add a spread lane's memories as columns, behind those already there.

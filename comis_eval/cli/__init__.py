@@ -48,6 +48,7 @@ COMMANDS = {
     "serve-mcp": Entry("serve_mcp", "Serve memories to agents over the Model Context Protocol."),
     "validate": Entry("validate", "Check a dataset folder and report every fault in it."),
     "import": Entry("importing", "Turn a file of another format into a dataset folder."),
+    "export": Entry("exporting", "Write a dataset in another format: TREC or BEIR."),
     "sample": Entry("sample", "Draw a stratified sample of real queries to label."),
     "judge": Entry(
         "judge", "Open a page to grade memories on, 0 to 3, and turn the grades into qrels."

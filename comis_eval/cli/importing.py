@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,16 @@ import click
 from rich.console import Console
 
 from comis_eval.cli.terminal import WRONG, console, line, more, print_json, progress, table, titled
-from comis_eval.datasets.importers import FORMATS, MAX_BAD, ImportReport, Redactor, Request
+from comis_eval.datasets.importers import (
+    FORMATS,
+    MAX_BAD,
+    PARTS,
+    TOPIC_FIELDS,
+    UNITS,
+    ImportReport,
+    Redactor,
+    Request,
+)
 from comis_eval.datasets.importers.redact import read_key
 from comis_eval.datasets.write import check_free
 from comis_eval.errors import DatasetError
@@ -17,6 +27,27 @@ from comis_eval.text import printable
 
 _LISTED = 50
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_WITHIN = click.Path(path_type=Path)
+_PAIR = re.compile(r"(-?[0-9]{1,3})=([0-3])")
+_NAMES = {"redactor": "--redact", "grades": "--grade"}
+
+
+def _grades(
+    ctx: click.Context,  # noqa: ARG001
+    option: click.Parameter,  # noqa: ARG001
+    given: tuple[str, ...],
+) -> tuple[tuple[int, int], ...]:
+    """Read each FROM=TO; a grade becomes one thing."""
+    pairs: dict[int, int] = {}
+    for text in given:
+        parts = _PAIR.fullmatch(text)
+        if parts is None:
+            raise click.BadParameter(
+                f"'{printable(text, limit=40)}' is not FROM=TO, TO from 0 to 3, such as 4=3"
+            )
+        if pairs.setdefault(int(parts[1]), int(parts[2])) != int(parts[2]):
+            raise click.BadParameter(f"grade {parts[1]} is to become two things")
+    return tuple(pairs.items())
 
 
 @click.command
@@ -59,6 +90,35 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     type=_FILE,
     help="CSV of memory,used,ignored for weak labels, instead of the database's counts.",
 )
+@click.option(
+    "--unit",
+    type=click.Choice(UNITS),
+    help=f"What of LongMemEval becomes a memory.  [default: {UNITS[0]}]",
+)
+@click.option(
+    "--split",
+    type=click.Choice(tuple(PARTS)),
+    help="The only file of a BEIR folder's judgments to take; default: each, as fixed splits.",
+)
+@click.option("--docs", metavar="PATH", type=_WITHIN, help="Documents in a TREC folder.")
+@click.option("--topics", metavar="PATH", type=_WITHIN, help="Topics in a TREC folder.")
+@click.option("--qrels", metavar="PATH", type=_WITHIN, help="Judgments in a TREC folder.")
+@click.option(
+    "--topics-by-position", is_flag=True, help="TREC qrels count topics in file order, from 1."
+)
+@click.option(
+    "--topic-field",
+    type=click.Choice(tuple(TOPIC_FIELDS)),
+    help="What of a TREC topic is asked.  [default: title]",
+)
+@click.option(
+    "--grade",
+    "grades",
+    metavar="FROM=TO",
+    multiple=True,
+    callback=_grades,
+    help="What a grade of BEIR or TREC becomes; may be repeated. Above 3 it must be said.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def command(
     format_: str,
@@ -72,7 +132,8 @@ def command(
 ) -> None:
     """Turn a file of another format into a dataset folder.
 
-    FORMAT is locomo, comis (a memory.db) or recall-trace. Prints how many records came in,
+    FORMAT is locomo, longmemeval, beir (a folder), trec (a folder with documents, topics and
+    qrels), comis (a memory.db) or recall-trace. Prints how many records came in,
     went out and were dropped, and every reason. The source is only read.
 
     \b
@@ -102,18 +163,18 @@ def command(
 
 def _check_options(format_: str, given: dict[str, Any], *, redact: bool) -> None:
     """Refuse what the format does not heed: a --redact that does nothing would be a leak."""
-    stated = [name for name, value in given.items() if value not in (None, False)]
+    stated = [name for name, value in given.items() if value not in (None, False, ())]
     stated += ["redactor"] * redact
     foreign = [name for name in stated if name not in FORMATS[format_].options]
     if foreign:
-        told = ["--redact" if name == "redactor" else _option(name) for name in foreign]
+        told = [_option(name) for name in foreign]
         raise click.UsageError(
             f"the format {format_} does not take {', '.join(told)}", click.get_current_context()
         )
 
 
 def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    return _NAMES.get(name, "--" + name.replace("_", "-"))
 
 
 def _document(report: ImportReport, folder: Path) -> dict[str, Any]:

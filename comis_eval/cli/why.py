@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from comis_eval.candidates import SEARCH_LANES, Rankings
-from comis_eval.pipelines.rank import style_of
+from comis_eval.pipelines.injecting import style_of
 from comis_eval.stages import present
 from comis_eval.text import printable
 from comis_eval.types import Candidate, Fate, Memory, Query, RecallResult

@@ -10,7 +10,7 @@ from comis_eval.candidates import Rankings
 from comis_eval.comparison.way import RankedWay, Way
 from comis_eval.config import LANES
 from comis_eval.errors import EvaluationError
-from comis_eval.pipelines.rank import style_of
+from comis_eval.pipelines.injecting import style_of
 from comis_eval.stages import present
 from comis_eval.text import printable
 

@@ -26,6 +26,7 @@ from comis_eval.datasets.contents import (
 )
 from comis_eval.datasets.dataset import Dataset
 from comis_eval.datasets.header import FILE as HEADER
+from comis_eval.datasets.header import Header
 from comis_eval.datasets.load import load_dataset
 from comis_eval.errors import DatasetError
 
@@ -126,7 +127,7 @@ def _check_same(dataset: Dataset, written: Path, target: Path) -> None:
         )
 
 
-def header_of(dataset: Dataset) -> dict[str, Any]:
+def header_of(dataset: Dataset | Header) -> dict[str, Any]:
     """Return what dataset.yaml says of a dataset, defaults left out."""
     about = {
         "version": dataset.version,

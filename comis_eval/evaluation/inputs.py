@@ -21,7 +21,7 @@ from comis_eval.metrics import (
     Ranked,
     StageTrace,
 )
-from comis_eval.pipelines.rank import style_of
+from comis_eval.pipelines.injecting import style_of
 from comis_eval.text import simhash
 from comis_eval.types import TrustLevel
 

@@ -14,7 +14,7 @@ from comis_eval.config import LANES
 from comis_eval.errors import EvaluationError
 from comis_eval.evaluation.evaluation import Evaluation
 from comis_eval.files import replacing
-from comis_eval.pipelines.rank import alphas_of
+from comis_eval.pipelines.scoring import alphas_of
 from comis_eval.stages import score
 from comis_eval.stages.rerank import Outcome, Reason
 from comis_eval.text import printable

@@ -19,6 +19,7 @@ def unwanted_after(stage: str) -> Callable[[Ranked | None, Inputs, int], Values]
         trace = given(inputs.trace, "the trace of every candidate")
         return as_values(count(trace.after(stage) & trace.unwanted))
 
+    unwanted.__doc__ = f"""Count unwanted memories that are present after the stage {stage}."""
     return unwanted
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from comis_eval.candidates import FATES, Rankings
-from comis_eval.pipelines.rank import alphas_of, style_of
+from comis_eval.pipelines.injecting import style_of
+from comis_eval.pipelines.scoring import alphas_of
 from comis_eval.stages import present, score
 from comis_eval.stages.rerank import Outcome, Reason
 from comis_eval.types import Candidate, RecallResult

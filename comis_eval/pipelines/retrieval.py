@@ -35,7 +35,8 @@ from comis_eval.models.cache import EmbeddingCache, cache_dir, cached
 from comis_eval.models.given import GivenVectors, load_given
 from comis_eval.models.load import load_embedder, load_reranker
 from comis_eval.pipelines.coverage import Coverage, reachable
-from comis_eval.pipelines.rank import fuse_lanes, rerank_pool
+from comis_eval.pipelines.fusing import fuse_lanes
+from comis_eval.pipelines.scoring import rerank_pool
 from comis_eval.stages.formulate import formulate
 from comis_eval.stages.rerank import Reason
 from comis_eval.store import Store

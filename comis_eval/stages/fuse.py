@@ -12,6 +12,9 @@ from comis_eval.errors import StageError
 Ranks = NDArray[np.int32]
 Scores = NDArray[np.float64]
 
+_FAR = 1000
+"""Binary exponent that no score has."""
+
 
 def rrf(ranks: Sequence[Ranks], weights: Sequence[float], total: Scores, *, k: int = 60) -> Scores:
     """Fuse by weighted reciprocal rank, normalised to [0, 1].
@@ -45,7 +48,7 @@ def rrf(ranks: Sequence[Ranks], weights: Sequence[float], total: Scores, *, k: i
         # per cell by a look-up; entry 0 stands for "not in the lane".
         share = np.zeros(int(lane.max(initial=0)) + 1)
         share[1:] = weight / (k + np.arange(1, len(share)))
-        fused += share[lane]
+        fused += share.take(lane.astype(np.intp))
     return _normalised(fused, best)
 
 
@@ -124,15 +127,41 @@ def first_seen(ranks: Sequence[Ranks]) -> NDArray[np.int64]:
     return ordinal
 
 
+def behind(ordinal: NDArray[np.int64]) -> Scores:
+    """Sort keys behind every score that there is, rising as candidates were first seen.
+
+    Returns:
+        Keys, shape (q, c), no two of a query equal.
+    """
+    columns = np.arange(ordinal.shape[1])
+    keys = np.ldexp(1.0 + columns, _FAR)[None]
+    if _rising(ordinal):
+        return np.broadcast_to(keys, ordinal.shape)
+    scattered = np.empty(ordinal.shape)
+    np.put_along_axis(scattered, np.argsort(ordinal, axis=1, kind="stable"), keys, axis=1)
+    return scattered
+
+
 def order(scores: Scores, ordinal: NDArray[np.int64]) -> NDArray[np.intp]:
     """Columns of each query by score descending, equal scores as they were first seen.
 
     Returns:
         A permutation of the columns, shape (q, c).
     """
-    if (ordinal[:, 1:] >= ordinal[:, :-1]).all():
+    if _rising(ordinal):
         return np.argsort(-scores, axis=1, kind="stable")
     return np.lexsort((ordinal, -scores), axis=1)
+
+
+def listed(
+    scores: Scores, ordinal: NDArray[np.int64], alive: NDArray[np.bool_]
+) -> NDArray[np.intp]:
+    """The same, those in the list before the others, who stand as they were first seen."""
+    return order(np.where(alive, scores, -np.inf), ordinal)
+
+
+def _rising(ordinal: NDArray[np.int64]) -> bool:
+    return bool((ordinal[:, 1:] >= ordinal[:, :-1]).all())
 
 
 def _normalised(fused: Scores, best: Scores) -> Scores:

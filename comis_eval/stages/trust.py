@@ -17,6 +17,7 @@ def allowed(trust: NDArray[np.int8], levels: Iterable[TrustLevel]) -> NDArray[np
         trust: Trust ranks (2 system, 1 learned, 0 external), any shape.
         levels: The levels to keep; none keeps nothing.
     """
-    keep = np.zeros(len(TrustLevel), dtype=bool)
-    keep[[level.rank for level in levels]] = True
-    return keep[trust]
+    keep = np.zeros(trust.shape, dtype=bool)
+    for level in set(levels):
+        keep |= trust == level.rank
+    return keep

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from comis_eval.datasets.importers import Count, Format, ImportReport, Note
 from comis_eval.text import sha256_text
 from tests.cli.world import JUDGED, MEMORIES, QUERIES, error, is_tame, output, run
 from tests.datasets.importers.databases import T0, database, row
+
+FORMATS = Path(__file__).parents[1] / "golden" / "formats"
 
 
 @pytest.fixture
@@ -144,3 +147,22 @@ def test_an_option_the_format_does_not_heed_is_refused(tmp_path):
     assert "the format locomo does not take --redact" in told
     told = error("import", "comis", "x.db", "--out", str(tmp_path / "set"), "--query-log", "q")
     assert "does not take --query-log" in told
+
+
+def test_grades_are_pairs_and_reach_the_format(tmp_path):
+    source = str(FORMATS / "ir_datasets-0.6.3")
+    run_ = ("import", "trec", source, "--out", str(tmp_path / "set"))
+    assert "'4' is not FROM=TO" in error(*run_, "--grade", "4")
+    assert "'1=7' is not FROM=TO" in error(*run_, "--grade", "1=7")
+    assert "grade 1 is to become two things" in error(*run_, "--grade", "1=2", "--grade", "1=3")
+    told = output(*run_, "--grade", "2=3", "--grade", "-1=0")
+    assert "grade 2 read as 3, as asked" in told
+    assert ["judgments", "5", "5", "0"] in [line.split() for line in told.split("\n")]
+
+
+def test_options_of_other_formats_are_refused_by_their_names(tmp_path):
+    out = ("--out", str(tmp_path / "set"))
+    told = error("import", "beir", "x", *out, "--topics-by-position", "--unit", "turn")
+    assert "the format beir does not take --topics-by-position, --unit" in told
+    told = error("import", "locomo", "x", *out, "--grade", "4=3", "--split", "dev")
+    assert "does not take --grade, --split" in told

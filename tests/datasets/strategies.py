@@ -28,6 +28,17 @@ from comis_eval.types import (
 IDS = st.text(st.sampled_from("abcAZ019:._-#\"'\\{é漢\u202e"), min_size=1, max_size=5)
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 TEXTS = ANY_TEXT.filter(str.strip)
+MARKED = st.lists(
+    st.sampled_from(
+        ["<", ">", "&", ";", "#", "</DOC>", "</TEXT>", "&lt;", "&#9;", "Topic:", "<top>", '"', "\\"]
+    )
+    | st.sampled_from(
+        ["\r", "\n", "\t", "\x00", "\x1b[2J", "\x85", "\u2028", "\u202e", "\ufeff", " ", "a"]
+    )
+    | ANY_TEXT,
+    max_size=6,
+).map("".join)
+"""What SGML, JSON or a TSV would stumble over."""
 TIMES = st.integers(-(2**63), 2**63 - 1)
 SHARES = st.floats(0, 1)
 TENANCIES = st.builds(Tenancy, IDS, IDS)

@@ -7,7 +7,7 @@ import pytest
 
 from comis_eval.candidates import Candidates, Facts, Retrieval
 from comis_eval.config import Config
-from comis_eval.pipelines.rank import inject
+from comis_eval.pipelines.injecting import inject
 from tests.builders import golden_memory, query
 from tests.golden_data import cases
 from tests.tables import batch_of, corpus_of, hits

@@ -13,10 +13,12 @@ from comis_eval.datasets import Dataset, Judgments
 from comis_eval.errors import LaneError
 from comis_eval.lanes.base import LaneHits
 from comis_eval.models.hashing import HashingEmbedder
+from comis_eval.pipelines.fusing import fuse_lanes
 from comis_eval.pipelines.memory_recall import MemoryRecall
-from comis_eval.pipelines.rank import fuse_lanes, rank, rerank_pool
+from comis_eval.pipelines.rank import rank
 from comis_eval.pipelines.recorded import trace_record
 from comis_eval.pipelines.retrieval import Retriever
+from comis_eval.pipelines.scoring import rerank_pool
 from comis_eval.stages.rerank import Reason
 from comis_eval.stages.score import NEUTRAL, Signals
 from comis_eval.store.corpus import Corpus, Entities, QueryBatch

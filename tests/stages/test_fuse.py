@@ -153,3 +153,23 @@ def test_order_is_a_sort_by_score_then_ordinal_then_column(cells: list[tuple[flo
     )
     expected = sorted(range(len(cells)), key=lambda c: (-cells[c][0], cells[c][1], c))
     assert order[0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "ordinal", [[[1, 4, 4, 9], [0, 1, 2, 3]], [[3, 9, 1, 3], [0, 1, 2, 3]]], ids=["rising", "not"]
+)
+def test_keys_behind_rise_by_first_sight_then_column_above_every_score(
+    ordinal: list[list[int]],
+) -> None:
+    keys = fuse.behind(np.array(ordinal))
+    for row, seen in zip(keys, ordinal, strict=True):
+        assert row.argsort().tolist() == sorted(range(4), key=lambda c: (seen[c], c))
+        assert len(set(row)) == 4
+        assert row.min() > 1e300
+        assert np.isfinite(row).all()
+
+
+def test_who_is_not_in_the_list_stands_last_and_as_first_seen() -> None:
+    scores = np.array([[0.9, 0.1, 0.5, 0.7]])
+    alive = np.array([[False, True, True, False]])
+    assert fuse.listed(scores, np.array([[3, 2, 1, 0]]), alive)[0].tolist() == [2, 1, 3, 0]

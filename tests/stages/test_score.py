@@ -1,6 +1,7 @@
 """Each signal worked on paper, and the order against the comparator it is defined by."""
 
 from functools import cmp_to_key
+from itertools import pairwise
 from math import e, log
 
 import numpy as np
@@ -171,3 +172,52 @@ def test_the_pool_stays_before_the_tail_whatever_the_scores() -> None:
 def test_the_dead_come_last_in_incoming_order() -> None:
     order = ordered([0.1, 0.9, 0.2, 0.8], [1] * 4, [False] * 4, [True, False, True, False])
     assert order == [2, 0, 1, 3]
+
+
+def test_equals_are_ordered_by_trust_and_then_as_they_come() -> None:
+    # Every tie is equal to the bit; the 1s are a real gap away, the dead one is trusted most.
+    final = [0.5, 1.0, 0.5, 0.5, 1.0, 0.5]
+    trust = [0, 1, 2, 0, 2, 2]
+    alive = [True, True, True, True, True, False]
+    assert ordered(final, trust, [False] * 6, alive) == [4, 1, 2, 0, 3, 5]
+    assert ordered(final, trust, [True, True, False, False, False, False], alive) == [
+        4, 2, 3, 1, 0, 5,
+    ]  # fmt: skip
+
+
+def test_scores_alone_order_what_no_tie_leaves_open() -> None:
+    final = np.array([[0.1, 0.9, 0.2, 0.8], [0.5, 0.9, 0.5 + 0.9e-9, 0.8], [0.3, 0.2, 0.3, 0.1]])
+    tail = np.array([[False, True, False, True], [False] * 4, [True, False, False, False]])
+    alive = np.array([[True] * 4, [True] * 4, [True, True, True, False]])
+    behind = np.ldexp([[1.0, 2.0, 3.0, 4.0]] * 3, 1000)
+    order, tied = score.order_by_score(final, tail, alive, behind)
+    assert order[0].tolist() == [2, 0, 1, 3], "the pool before the tail"
+    assert order[2].tolist() == [2, 1, 0, 3], "equals on both sides of the tail are no tie"
+    assert tied.tolist() == [1], "0.9e-9 apart"
+
+
+def test_who_is_not_in_the_list_stands_by_the_keys_behind_and_is_no_tie() -> None:
+    final, everyone = np.full((1, 4), 0.5), np.zeros((1, 4), dtype=bool)
+    alive = np.array([[False, False, True, False]])
+    behind = np.ldexp([[3.0, 1.0, 2.0, 4.0]], 1000)
+    order, tied = score.order_by_score(final, everyone, alive, behind)
+    assert (order.tolist(), tied.tolist()) == ([[2, 1, 0, 3]], [])
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(rows=st.lists(st.lists(CELLS, min_size=8, max_size=8), min_size=1, max_size=3))
+def test_where_no_tie_is_told_scores_alone_give_the_comparators_order(
+    rows: list[list[tuple[int, int, bool, bool]]],
+) -> None:
+    final = np.array([[0.5 + 0.4e-9 * 3 * step for step, *_ in row] for row in rows])
+    trust, tail, alive = (np.array([[cell[i] for cell in row] for row in rows]) for i in (1, 2, 3))
+    behind = np.broadcast_to(np.ldexp(np.arange(1.0, 9.0), 1000), final.shape)
+    order, tied = score.order_by_score(final, tail, alive, behind)
+    for row in set(range(len(rows))) - set(tied.tolist()):
+        told = [plane[row].tolist() for plane in (final, trust, tail, alive)]
+        assert order[row].tolist() == reference(*told)
+    for row in tied:
+        listed = sorted((bool(tail[row, c]), final[row, c]) for c in range(8) if alive[row, c])
+        assert any(a[0] == b[0] and b[1] - a[1] <= score.TIE for a, b in pairwise(listed)), (
+            "a tie that is none costs a second sort"
+        )

@@ -22,10 +22,17 @@ from comis_eval.datasets.importers.base import (
     Note,
     Tell,
 )
+from comis_eval.datasets.importers.beir import PARTS, BeirOptions, import_beir
 from comis_eval.datasets.importers.comis import ComisOptions, import_comis
 from comis_eval.datasets.importers.locomo import import_locomo
+from comis_eval.datasets.importers.longmemeval import (
+    UNITS,
+    LongMemEvalOptions,
+    import_longmemeval,
+)
 from comis_eval.datasets.importers.recall_trace import TraceOptions, import_recall_trace
 from comis_eval.datasets.importers.redact import Redactor
+from comis_eval.datasets.importers.trec_collection import TOPIC_FIELDS, TrecOptions, import_trec
 from comis_eval.datasets.write import write_dataset
 from comis_eval.errors import DatasetError
 
@@ -42,6 +49,12 @@ class Request:
         tenant, agent: Whose memories; None: everybody's.
         no_embeddings: Whether vectors are left out.
         database, query_log, usefulness: What a trace is joined with.
+        unit: What becomes a memory of LongMemEval; None: a session.
+        split: The only file of BEIR's judgments; None: all.
+        docs, topics, qrels: A TREC collection's files, seen from the source; None: the usual.
+        topics_by_position: Whether its qrels count topics in file order.
+        topic_field: What of a topic is asked; None: the title.
+        grades: What grades become, (from, to).
         tell: Told of progress.
     """
 
@@ -55,7 +68,20 @@ class Request:
     database: Path | None = None
     query_log: Path | None = None
     usefulness: Path | None = None
+    unit: str | None = None
+    split: str | None = None
+    docs: Path | None = None
+    topics: Path | None = None
+    qrels: Path | None = None
+    topics_by_position: bool = False
+    topic_field: str | None = None
+    grades: tuple[tuple[int, int], ...] = ()
     tell: Tell | None = None
+
+    @property
+    def allowed(self) -> float:
+        """Share of malformed records that is still imported."""
+        return MAX_BAD if self.max_bad is None else self.max_bad
 
     @property
     def comis(self) -> ComisOptions:
@@ -65,7 +91,7 @@ class Request:
             agent=self.agent,
             embeddings=not self.no_embeddings,
             redactor=self.redactor,
-            max_bad=MAX_BAD if self.max_bad is None else self.max_bad,
+            max_bad=self.allowed,
             workers=os.cpu_count() or 1,
             tell=self.tell,
         )
@@ -113,9 +139,44 @@ def _recall_trace(request: Request) -> ImportReport:
     return import_recall_trace(request.source, request.folder, options)
 
 
-_DATABASE = frozenset({"redactor", "max_bad", "tenant", "agent", "no_embeddings"})
+def _longmemeval(request: Request) -> ImportReport:
+    options = LongMemEvalOptions(
+        request.unit or UNITS[0], request.redactor, request.allowed, request.tell
+    )
+    return import_longmemeval(request.source, request.folder, options)
+
+
+def _beir(request: Request) -> ImportReport:
+    options = BeirOptions(
+        request.split, dict(request.grades), request.redactor, request.allowed, request.tell
+    )
+    return import_beir(request.source, request.folder, options)
+
+
+def _trec(request: Request) -> ImportReport:
+    options = TrecOptions(
+        documents=request.docs,
+        topics=request.topics,
+        qrels=request.qrels,
+        by_position=request.topics_by_position,
+        topic_field=request.topic_field or "title",
+        grades=dict(request.grades),
+        redactor=request.redactor,
+        max_bad=request.allowed,
+        tell=request.tell,
+    )
+    return import_trec(request.source, request.folder, options)
+
+
+_ANY = frozenset({"redactor", "max_bad"})
+_DATABASE = _ANY | frozenset({"tenant", "agent", "no_embeddings"})
 FORMATS: dict[str, Format] = {
     "locomo": Format(_locomo, frozenset({"max_bad"})),
+    "longmemeval": Format(_longmemeval, _ANY | {"unit"}),
+    "beir": Format(_beir, _ANY | {"split", "grades"}),
+    "trec": Format(
+        _trec, _ANY | {"docs", "topics", "qrels", "topics_by_position", "topic_field", "grades"}
+    ),
     "comis": Format(_comis, _DATABASE),
     "recall-trace": Format(_recall_trace, _DATABASE | {"database", "query_log", "usefulness"}),
 }
@@ -124,16 +185,25 @@ FORMATS: dict[str, Format] = {
 __all__ = [
     "FORMATS",
     "MAX_BAD",
+    "PARTS",
+    "TOPIC_FIELDS",
+    "UNITS",
     "BadRecords",
+    "BeirOptions",
     "ComisOptions",
     "Count",
     "Format",
     "ImportReport",
+    "LongMemEvalOptions",
     "Note",
     "Redactor",
     "Request",
     "TraceOptions",
+    "TrecOptions",
+    "import_beir",
     "import_comis",
     "import_locomo",
+    "import_longmemeval",
     "import_recall_trace",
+    "import_trec",
 ]

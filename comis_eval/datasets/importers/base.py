@@ -76,6 +76,12 @@ class ImportReport:
         return dict(Counter(note.done for note in self.notes))
 
 
+def name_of(folder: Path, otherwise: str) -> str:
+    """A dataset's name from that of its folder, where what no name holds becomes a hyphen."""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in folder.name)
+    return name[:64] if name.strip(".") else otherwise
+
+
 @dataclass
 class BadRecords:
     """The malformed records of one source, each with its place; too many stop the import.

@@ -39,6 +39,7 @@ from comis_eval.datasets.importers.base import (
     ImportReport,
     Note,
     Tell,
+    name_of,
 )
 from comis_eval.datasets.importers.comis_plan import COLUMNS, Entities, Plan
 from comis_eval.datasets.importers.comis_rows import BLOCK, Part, Reader
@@ -116,9 +117,8 @@ def import_comis(source: Path, folder: Path, options: ComisOptions | None = None
 
 def header(folder: Path, source: Path, now: int) -> dict[str, object]:
     """What dataset.yaml says of an import that nobody judged."""
-    name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in folder.name)
     return {
-        "name": name[:64] if name.strip(".") else "comis",
+        "name": name_of(folder, "comis"),
         "description": f"imported from {source.name}",
         "licence": "private: memories of a running system",
         "judgedBy": "nobody",

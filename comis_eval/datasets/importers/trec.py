@@ -27,7 +27,7 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 _RUN_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
-_QRELS_COLUMNS = ("query", "iteration", "document", "grade")
+QRELS_COLUMNS = ("query", "iteration", "document", "grade")
 
 
 class Hit(NamedTuple):
@@ -79,7 +79,7 @@ def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
     first_line: dict[tuple[str, str], int] = {}
     path = Path(path)
-    for line, words in read_columns(path, _QRELS_COLUMNS, complaints):
+    for line, words in read_columns(path, QRELS_COLUMNS, complaints):
         query_id, _, doc_id, grade = words
         first = first_line.setdefault((query_id, doc_id), line)
         pair = f"query {shown(query_id)}, document {shown(doc_id)}"

@@ -8,7 +8,7 @@ in column space. Source: specification of the recall tool, section 0.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +20,14 @@ from comis_eval.pipelines.recall_tool.answer import line_lengths
 from comis_eval.pipelines.recall_tool.pages import Listed, Paged, hits_of
 from comis_eval.pipelines.recall_tool.table import ToolTable
 from comis_eval.stages import fuse
+from comis_eval.stages.planes import Floats, Mask, Order, grown
 from comis_eval.stages.recall_tool import bands, fade, gate, graph
 from comis_eval.stages.rerank import Outcome, Reason
 from comis_eval.types import Fate
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Order = NDArray[np.intp]
-
 _DAY_MS = 86_400_000
 _ROUNDING = 1e-12
 """First in both arms is 1 but for the last bit, and has to pass a relevance_min of 1."""
-
-_T = TypeVar("_T", bound=np.generic)
 
 
 class Judged(NamedTuple):
@@ -88,7 +83,7 @@ def rank(table: ToolTable, config: Config) -> Paged:
 def judge(table: ToolTable, settings: RecallToolConfig) -> Judged:
     """Score every candidate, and tell who survives the filter and the gate."""
     candidates, corpus, requests = table.candidates, table.corpus, table.requests
-    ranks, found, _ = candidates.searched(settings.arm_depth)
+    ranks, found, *_ = candidates.searched(settings.arm_depth)
     weights = _weights(tuple(ranks), settings)
     lanes = list(ranks.values())
     active = np.zeros(len(requests))
@@ -267,8 +262,8 @@ def _paged(table: ToolTable, config: Config, judged: Judged, lists: tuple[Listed
     offset = np.array([request.offset for request in table.requests])[:, None]
     limit = np.array([request.limit for request in table.requests])[:, None]
     included = listed & (place > offset) & (place <= offset + limit)
-    found, score = _grown(judged.found, width, False), _grown(judged.score, width, 0.0)
-    final = _grown(judged.final, width, 0.0)
+    found, score = grown(judged.found, width, False), grown(judged.score, width, 0.0)
+    final = grown(judged.final, width, 0.0)
     fate = np.full(place.shape, -1, dtype=np.int8)
     for who, what in (
         (found, Fate.BELOW_MIN_SCORE),
@@ -285,9 +280,9 @@ def _paged(table: ToolTable, config: Config, judged: Judged, lists: tuple[Listed
         length=listed.sum(axis=1),
         fate=fate,
         deduped_by=np.full(place.shape, -1, dtype=np.int32),
-        ranks={name: _grown(lane, width, 0) for name, lane in searched.ranks.items()},
+        ranks={name: grown(lane, width, 0) for name, lane in searched.ranks.items()},
         fused=score,
-        fused_order=np.argsort(np.where(listed, -score, np.inf), axis=1, kind="stable"),
+        ordinal=np.broadcast_to(np.arange(width, dtype=np.int64), place.shape),
         searched=found,
         base=score,
         final=final,
@@ -307,8 +302,3 @@ def _paged(table: ToolTable, config: Config, judged: Judged, lists: tuple[Listed
     lines = line_lengths(paged, included)
     measured = replace(rankings, context_chars=lines.sum(axis=1), line_chars=lines)
     return replace(paged, rankings=measured)
-
-
-def _grown(plane: NDArray[_T], width: int, value: object) -> NDArray[_T]:
-    missing = width - plane.shape[1]
-    return np.pad(plane, ((0, 0), (0, missing)), constant_values=value)  # type: ignore[call-overload,no-any-return]
