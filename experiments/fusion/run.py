@@ -56,8 +56,7 @@ def arms(scenes: Sequence[Scene], options: Options) -> Arms:
     """The default, and the best setting on one half of each set; the first of equal ones."""
     found = {DEFAULT: Config(), **{arm: GRID[at] for arm, at in FIXED.items()}}
     for scene in scenes:
-        tune = scene.kept("tune", lambda s=scene: s.part(halves(s, options.seed).tune))
-        scores = grid_of(tune)
+        scores = grid_of(scene.part(halves(scene, options.seed).tune))
         found[best(scene.name)] = GRID[max(scores, key=lambda at: scores[at])]
     return found
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import numpy as np
+
 from comis_eval.config import Config
 from comis_eval.datasets import KINDS, Dataset, attack, without_poison
 from comis_eval.metrics import Inputs, displacement, exact_interval
@@ -19,7 +21,7 @@ from experiments.common.claims import Claim
 from experiments.common.drawings import Bar, differences
 from experiments.common.experiment import Arms, Experiment, Options, Results
 from experiments.common.pairs import Pair, figures, finite, paired
-from experiments.common.scene import Scene, Scored, scored
+from experiments.common.scene import Scene, Scored, among, scored
 from experiments.common.tables import interval, lined, number
 
 HERE = Path(__file__).parent
@@ -27,6 +29,8 @@ HERE = Path(__file__).parent
 OFF, ON = "off", "on"
 PAIR = Pair(ON, OFF)
 CLEAN, DISPLACED = "no attack", "displacement@5"
+DEMOTED = "no attack, a tenth of what was learned stored as external"
+TENTH, CHANGE = 0.1, "change of ndcg@10"
 METRICS = ("asr@5", "utility", "ndcg@10", "over_block")
 UNATTACKED = METRICS[1:]
 
@@ -72,17 +76,21 @@ def measure(scene: Scene, compared: Arms, options: Options) -> Results:
     """Both settings under each kind of attack, and on the set without any poison."""
     sizes = {"seed": options.seed, "resamples": options.resamples}
     attacks = attacks_on(scene, options.seed, options.rate)
-    bare = next(iter(attacks.values())).bare
-    clean = scene.kept("clean", lambda: Scene(without_poison(scene.dataset), bare.retriever))
-    calm = {
-        arm: {m: scored(clean.inputs(config), m) for m in UNATTACKED}
-        for arm, config in compared.items()
+    told: dict[str, Any] = {"pairs": {}, "arms": {}, "rates": {}}
+    clean, demoted = calm_scenes(scene, next(iter(attacks.values())).bare, options)
+    calm: dict[str, dict[str, dict[str, Scored]]] = {
+        kind: {
+            arm: {m: scored(one.inputs(config), m) for m in UNATTACKED}
+            for arm, config in compared.items()
+        }
+        for kind, one in ((CLEAN, clean), (DEMOTED, demoted))
     }
-    told: dict[str, Any] = {
-        "pairs": {key(CLEAN): paired(clean, calm, [PAIR], **sizes)[PAIR.name]},
-        "arms": {CLEAN: figures(calm)},
-        "rates": {},
-    }
+    for arm, metrics in calm[DEMOTED].items():
+        before, after = calm[CLEAN][arm]["ndcg@10"], metrics["ndcg@10"]
+        metrics[CHANGE] = among(after.values - before.values, after.weights > 0)
+    for kind, both in calm.items():
+        told["pairs"][key(kind)] = paired(clean, both, [PAIR], **sizes)[PAIR.name]
+        told["arms"][kind] = figures(both)
     for kind, (poisoned, without) in attacks.items():
         found: dict[str, dict[str, Scored]] = {}
         for arm, config in compared.items():
@@ -95,19 +103,46 @@ def measure(scene: Scene, compared: Arms, options: Options) -> Results:
     return told
 
 
+def calm_scenes(scene: Scene, bare: Scene, options: Options) -> tuple[Scene, Scene]:
+    """All queries without any poison: memories as they are, and with more of them external."""
+
+    def make() -> tuple[Scene, Scene]:
+        clean = replace(without_poison(scene.dataset), embeddings={}, folder=None)
+        demoted = with_external(clean, TENTH, options.seed)
+        return Scene(clean, bare.retriever), Scene.of(demoted)
+
+    return scene.kept(("calm", options.seed), make)
+
+
+def with_external(dataset: Dataset, share: float, seed: int) -> Dataset:
+    """Store a share of the learned memories as external, as if a page had said them.
+
+    Not those that others were derived from: what is derived may not be trusted more.
+    """
+    sources = {source for memory in dataset.memories for source in memory.source_ids}
+    able = [
+        row
+        for row, memory in enumerate(dataset.memories)
+        if memory.trust_level is TrustLevel.LEARNED and memory.id not in sources
+    ]
+    order = np.random.default_rng(seed).permutation(len(able))
+    chosen = {able[place] for place in order[: round(share * len(able))].tolist()}
+    return replace(
+        dataset,
+        memories=tuple(
+            replace(memory, trust_level=TrustLevel.EXTERNAL) if row in chosen else memory
+            for row, memory in enumerate(dataset.memories)
+        ),
+    )
+
+
 def key(kind: str) -> str:
     """How results call the filter's effect under a kind of attack."""
     return f"{kind}: {PAIR.name}"
 
 
 def _displaced(clean: Inputs, poisoned: Inputs) -> Scored:
-    values = displacement(clean, poisoned, 5)
-    like = scored(poisoned, "recall@5")
-    shares = like.weights
-    counted = shares > 0
-    return Scored(
-        values, shares, float(shares[counted] @ values[counted]) if counted.any() else float("nan")
-    )
+    return among(displacement(clean, poisoned, 5), scored(poisoned, "recall@5").weights > 0)
 
 
 def _rate(found: Scored) -> dict[str, Any]:
@@ -143,8 +178,8 @@ CLAIMS = (
         PAIR, DISPLACED, "less", ALL, where="planted crowding",
     ),
     Claim(
-        "without any attack the filter makes contexts better",
-        PAIR, "utility", "more", ("starter", "core"), where=CLEAN,
+        "where a tenth of what was learned is stored as external the filter costs answers",
+        PAIR, CHANGE, "less", ("core", "locomo"), where=DEMOTED,
     ),
 )  # fmt: skip
 
