@@ -29,8 +29,8 @@ HERE = Path(__file__).parent
 OFF, ON = "off", "on"
 PAIR = Pair(ON, OFF)
 CLEAN, DISPLACED = "no attack", "displacement@5"
-DEMOTED = "no attack, a tenth of what was learned stored as external"
-TENTH, CHANGE = 0.1, "change of ndcg@10"
+DEMOTED = "no attack, a quarter of what was learned stored as external"
+QUARTER, CHANGE = 0.25, "change of ndcg@10"
 METRICS = ("asr@5", "utility", "ndcg@10", "over_block")
 UNATTACKED = METRICS[1:]
 
@@ -108,7 +108,7 @@ def calm_scenes(scene: Scene, bare: Scene, options: Options) -> tuple[Scene, Sce
 
     def make() -> tuple[Scene, Scene]:
         clean = replace(without_poison(scene.dataset), embeddings={}, folder=None)
-        demoted = with_external(clean, TENTH, options.seed)
+        demoted = with_external(clean, QUARTER, options.seed)
         return Scene(clean, bare.retriever), Scene.of(demoted)
 
     return scene.kept(("calm", options.seed), make)
@@ -178,8 +178,8 @@ CLAIMS = (
         PAIR, DISPLACED, "less", ALL, where="planted crowding",
     ),
     Claim(
-        "where a tenth of what was learned is stored as external the filter costs answers",
-        PAIR, CHANGE, "less", ("core", "locomo"), where=DEMOTED,
+        "where a quarter of what was learned is stored as external the filter costs answers",
+        PAIR, CHANGE, "less", ALL, where=DEMOTED,
     ),
 )  # fmt: skip
 
