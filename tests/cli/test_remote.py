@@ -1,7 +1,7 @@
 """comis-eval evaluate --pipeline remote: what is printed, and where settings may come from."""
 
 from tests.builders import memory
-from tests.cli.world import EXTERNAL, MEMORIES, document, error, is_tame, output, world
+from tests.cli.world import EXTERNAL, MEMORIES, document, error, is_tame, output, run, world
 from tests.pipelines.remote.rpc_server import rpc
 
 
@@ -39,7 +39,10 @@ def test_a_live_system_that_leaks_is_compared_reported_and_gated(tmp_path):
     shared = world(tmp_path, (*MEMORIES, foreign))
     live, drifted = str(tmp_path / "live.json"), str(tmp_path / "reference.json")
     with rpc() as server:
-        told = output("evaluate", shared, *way(server.url), "--out", live)
+        done = run("evaluate", shared, *way(server.url), "--out", live)
+    told = done.stdout
+    assert "live.json, without a trace" in "".join(done.stderr.splitlines())
+    assert [path.name for path in tmp_path.glob("live*")] == ["live.json"]
     output("evaluate", shared, "--lanes", "fts", "--out", drifted)
     assert "LEAKS" in told
     assert "All headline categories" in output("compare", drifted, live)
