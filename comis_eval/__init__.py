@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from comis_eval.config import Config, RagConfig
     from comis_eval.config_file import load_config
     from comis_eval.datasets import Dataset, load_dataset
-    from comis_eval.datasets.attack import attack
+    from comis_eval.datasets.attacking import attack
     from comis_eval.errors import ComisEvalError
     from comis_eval.evaluation import (
         AttackFigures,
@@ -51,7 +51,7 @@ _HOMES = {
     "TrustLevel": "comis_eval.types",
     "Verdict": "comis_eval.gating",
     "WhatIf": "comis_eval.tuning.whatif",
-    "attack": "comis_eval.datasets.attack",
+    "attack": "comis_eval.datasets.attacking",
     "attack_frame": "comis_eval.evaluation",
     "compare": "comis_eval.comparison",
     "evaluate": "comis_eval.evaluation",

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isnan
+from time import monotonic
 from typing import Any, Protocol
 
 import click
@@ -124,6 +125,9 @@ def more(shown: int, there: int, where: str = "--limit, or --json") -> str | Non
     return None if there <= shown else f"... and {there - shown} more ({where})"
 
 
+_REDRAW_SECONDS = 0.1
+
+
 @contextmanager
 def progress() -> Iterator[Tell | None]:
     """A bar on stderr while something long runs; None when stderr is no terminal."""
@@ -134,13 +138,19 @@ def progress() -> Iterator[Tell | None]:
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
     )  # fmt: skip
-    with Progress(*columns, console=out, transient=True) as bar:
+    # Drawn when told, not by a thread of its own, so that commands may fork.
+    with Progress(*columns, console=out, transient=True, auto_refresh=False) as bar:
         tasks: dict[str, Any] = {}
+        drawn = 0.0
 
         def tell(step: str, done: int, total: int, detail: str = "", /) -> None:
+            nonlocal drawn
             if step not in tasks:
                 tasks[step] = bar.add_task(step, total=total)
             said = f"{step}{detail}"
             bar.update(tasks[step], completed=done, total=total, description=said)
+            if done >= total or monotonic() - drawn >= _REDRAW_SECONDS:
+                bar.refresh()
+                drawn = monotonic()
 
         yield tell

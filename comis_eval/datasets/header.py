@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from comis_eval.config_file import read_yaml
 from comis_eval.datasets.faults import Complaints, shown
 from comis_eval.datasets.fields import (
     Field,
@@ -55,6 +54,8 @@ def read_header(path: Path, complaints: Complaints) -> Header | None:
     Returns:
         The header, or None when something is wrong with it, which is then noted.
     """
+    from comis_eval.config_file import read_yaml  # here, because importers only write
+
     try:
         values, wrong = _checked(read_yaml(path))
     except ConfigError as error:

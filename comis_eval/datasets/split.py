@@ -20,12 +20,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from comis_eval.errors import DatasetError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from comis_eval.datasets.dataset import Dataset
     from comis_eval.types import Query
 
@@ -46,6 +46,8 @@ def split_of(
     Returns:
         One of ``SPLITS`` a query, shape (q,).
     """
+    import numpy as np  # here, because the names of the splits alone need none of it
+
     split_by_group = {
         group: split for split, groups in dataset.splits.items() for group in groups
     } or _derived(dataset.queries, seed, proportions)
@@ -66,6 +68,8 @@ def folds_of(dataset: Dataset, count: int, seed: int) -> NDArray[np.intp]:
     Raises:
         DatasetError: If there are fewer groups than folds.
     """
+    import numpy as np
+
     strata = _strata(dataset.queries)
     groups = sum(map(len, strata.values()))
     if not 2 <= count <= groups:
@@ -84,6 +88,8 @@ def _derived(
     queries: Sequence[Query], seed: int, proportions: tuple[float, float, float]
 ) -> dict[str, str]:
     """Read each group's split off its place within its category."""
+    import numpy as np
+
     bounds = np.cumsum(proportions)
     if not (min(proportions) >= 0 and abs(bounds[-1] - 1) < 1e-9):
         raise ValueError(f"proportions must be >= 0 and sum to 1, got {proportions}")

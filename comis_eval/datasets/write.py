@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -24,11 +24,12 @@ from comis_eval.datasets.contents import (
     USEFULNESS,
     USEFULNESS_COLUMNS,
 )
-from comis_eval.datasets.dataset import Dataset
 from comis_eval.datasets.header import FILE as HEADER
 from comis_eval.datasets.header import Header
-from comis_eval.datasets.load import load_dataset
 from comis_eval.errors import DatasetError
+
+if TYPE_CHECKING:
+    from comis_eval.datasets.dataset import Dataset
 
 
 class _Dumper(yaml.SafeDumper):
@@ -116,6 +117,8 @@ def _write_files(dataset: Dataset, folder: Path) -> None:
 
 
 def _check_same(dataset: Dataset, written: Path, target: Path) -> None:
+    from comis_eval.datasets.load import load_dataset  # here, because importers only write
+
     try:
         found = load_dataset(written).fingerprint
     except DatasetError as error:

@@ -20,7 +20,8 @@ from comis_eval.datasets.importers import import_locomo
 from comis_eval.metrics import ALL, means, parse
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.stats import compare
-from comis_eval.tuning.parts import Bench, coverage_of
+from comis_eval.tuning.parts import Bench
+from comis_eval.tuning.reach import coverage_of
 from comis_eval.tuning.sweep import SweepPlan, default_space, sweep
 
 HERE = Path(__file__).parent
@@ -37,14 +38,19 @@ def by_conversation(dataset: Dataset) -> Dataset:
     return replace(dataset, splits={name: tuple(groups) for name, groups in parts.items()})
 
 
-def main() -> None:
-    """Sweep, then tell the test conversations one by one."""
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", type=Path)
     parser.add_argument("--trials", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
-    given = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Sweep, then tell the test conversations one by one."""
+    given = parser().parse_args()
 
     dataset = by_conversation(import_locomo(given.source)[0])
     current, retriever = Config(), Retriever(dataset)

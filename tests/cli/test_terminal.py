@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 from math import nan
 
 import pytest
@@ -82,8 +83,10 @@ def test_progress_is_silent_without_a_terminal(capsys):
 def test_progress_goes_to_stderr_on_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
+    threads = threading.active_count()
     with progress() as tell:
         assert tell is not None
+        assert threading.active_count() == threads, "a thread would forbid commands to fork"
         for done in (1, 2):
             tell("embed [red]", done, 2)
     printed = capsys.readouterr()

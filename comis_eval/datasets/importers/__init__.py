@@ -8,11 +8,12 @@ the folder that is there whole or not at all are in :mod:`.base` and
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from comis_eval.datasets.importers.base import (
     MAX_BAD,
@@ -24,17 +25,18 @@ from comis_eval.datasets.importers.base import (
 )
 from comis_eval.datasets.importers.beir import PARTS, BeirOptions, import_beir
 from comis_eval.datasets.importers.comis import ComisOptions, import_comis
-from comis_eval.datasets.importers.locomo import import_locomo
 from comis_eval.datasets.importers.longmemeval import (
     UNITS,
     LongMemEvalOptions,
     import_longmemeval,
 )
-from comis_eval.datasets.importers.recall_trace import TraceOptions, import_recall_trace
 from comis_eval.datasets.importers.redact import Redactor
 from comis_eval.datasets.importers.trec_collection import TOPIC_FIELDS, TrecOptions, import_trec
-from comis_eval.datasets.write import write_dataset
 from comis_eval.errors import DatasetError
+
+if TYPE_CHECKING:
+    from comis_eval.datasets.importers.locomo import import_locomo
+    from comis_eval.datasets.importers.recall_trace import TraceOptions, import_recall_trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +116,9 @@ def _comis(request: Request) -> ImportReport:
 
 
 def _locomo(request: Request) -> ImportReport:
+    from comis_eval.datasets.importers.locomo import import_locomo
+    from comis_eval.datasets.write import write_dataset
+
     dataset, report = import_locomo(request.source)
     if request.max_bad is not None and report.dropped_share > request.max_bad:
         raise DatasetError(
@@ -130,6 +135,8 @@ def _recall_trace(request: Request) -> ImportReport:
             f"{request.source}: a trace names memories by id only; say which database has them: "
             "--database memory.db"
         )
+    from comis_eval.datasets.importers.recall_trace import TraceOptions, import_recall_trace
+
     options = TraceOptions(
         database=request.database,
         query_log=request.query_log,
@@ -182,6 +189,13 @@ FORMATS: dict[str, Format] = {
 }
 """By the FORMAT of ``comis-eval import FORMAT SOURCE --out DIR``."""
 
+_HOMES = {
+    "TraceOptions": "recall_trace",
+    "import_locomo": "locomo",
+    "import_recall_trace": "recall_trace",
+}
+"""Names that are imported when they are first used, and their modules."""
+
 __all__ = [
     "FORMATS",
     "MAX_BAD",
@@ -207,3 +221,9 @@ __all__ = [
     "import_recall_trace",
     "import_trec",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -35,7 +35,6 @@ from comis_eval.datasets.importers.collection import (
 from comis_eval.datasets.importers.folder import FolderWriter
 from comis_eval.datasets.importers.redact import Redactor
 from comis_eval.datasets.lines import UnreadableError, decode_json, read_lines
-from comis_eval.datasets.load import load_dataset
 from comis_eval.datasets.write import header_of, new_folder, write_header
 from comis_eval.errors import DatasetError
 
@@ -79,6 +78,9 @@ def import_beir(source: Path, folder: Path, options: BeirOptions) -> ImportRepor
         DatasetError: If a file is missing, too many records are malformed, or what is left
             is no dataset; then nothing is written.
     """
+    # Here, because NumPy comes with it, which the formats that stream do not need.
+    from comis_eval.datasets.load import load_dataset
+
     judged, other = _judged_files(source, options.part)
     left: Counter[tuple[str, str]] = Counter()
     with new_folder(folder) as part:

@@ -18,20 +18,16 @@ Decisions where the source is silent:
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 from comis_eval.datasets.contents import MEMORIES, QUERIES, USEFULNESS
 from comis_eval.datasets.faults import shown
 from comis_eval.datasets.header import FILE as HEADER
-from comis_eval.datasets.importers import foreign
+from comis_eval.datasets.importers import comis_lines, foreign
 from comis_eval.datasets.importers.base import (
     MAX_BAD,
     BadRecords,
@@ -41,19 +37,15 @@ from comis_eval.datasets.importers.base import (
     Tell,
     name_of,
 )
-from comis_eval.datasets.importers.comis_plan import COLUMNS, Entities, Plan
-from comis_eval.datasets.importers.comis_rows import BLOCK, Part, Reader
-from comis_eval.datasets.importers.comis_trust import examine_sources
+from comis_eval.datasets.importers.comis_lines import Taken, write_lines
+from comis_eval.datasets.importers.comis_links import LinkReader
+from comis_eval.datasets.importers.comis_plan import COLUMNS, MAX_WHOLE, VECTORS, Entities, Plan
+from comis_eval.datasets.importers.comis_trust import Sources, examine_sources
 from comis_eval.datasets.importers.comis_usefulness import read_usefulness, write_usefulness
-from comis_eval.datasets.importers.comis_vectors import write_vectors
 from comis_eval.datasets.importers.redact import Redactor
 from comis_eval.datasets.write import new_folder, write_header
 from comis_eval.errors import DatasetError
 
-WORKERS_FROM = 50_000
-"""Rows from which on several processes are worth their start."""
-
-_AHEAD = 4
 _TABLE = "memories"
 
 
@@ -135,14 +127,18 @@ def write_memories(source: Path, folder: Path, options: ComisOptions) -> Memorie
         tables = _prepare(copy, source)
         connection = stack.enter_context(closing(foreign.connect(copy)))
         plan = _plan(connection, tables, copy, source, options)
-        total, newest = _size(connection, plan)
+        known, links = _know(connection, plan, options.workers)
+        plan = replace(plan, **known._asdict())
         bad = BadRecords(source, options.max_bad)
-        taken = _take(connection, plan, total, bad, folder / MEMORIES, options)
-        counts = {"memories": Count(total, taken.kept)}
-        notes = list(_asides(taken, options, total))
-        dropped = frozenset(taken.dropped)
+        taken = _take(connection, plan, links, bad, folder / MEMORIES, options)
+        counts = {"memories": Count(taken.found, taken.kept)}
+        notes = list(_asides(taken, options))
+        dropped = taken.dropped
         _write_usefulness(connection, tables, plan, dropped, folder, counts, notes, bad)
-        if options.embeddings:
+        if options.embeddings and foreign.kind_of(connection, VECTORS) is not None:
+            # Here, because it imports NumPy, which nothing else of an import needs.
+            from comis_eval.datasets.importers.comis_vectors import write_vectors
+
             vectors = write_vectors(connection, tables, plan, dropped, folder)
             if vectors is not None:
                 counts["embeddings"] = vectors.counted
@@ -150,7 +146,7 @@ def write_memories(source: Path, folder: Path, options: ComisOptions) -> Memorie
     if not taken.kept:
         whose = " of the tenant and agent asked for" if options.tenant or options.agent else ""
         raise DatasetError(f"{source}: holds no memory{whose}; nothing was imported")
-    return Memories(counts, [*bad.notes, *notes], dropped, newest)
+    return Memories(counts, [*bad.notes, *notes], dropped, min(taken.newest, MAX_WHOLE))
 
 
 def _prepare(copy: Path, source: Path) -> dict[str, foreign.Table]:
@@ -210,22 +206,19 @@ def _plan(
         for column in COLUMNS
         if column.name in table.columns
     )
-    plan = Plan(
+    return Plan(
         copy=copy,
         table=name,
         rowid=str(rowid),
         columns=columns,
-        entities=_entities(connection, tables),
+        entities=_entities(tables),
         tenant=options.tenant,
         agent=options.agent,
         redactor=options.redactor,
     )
-    return replace(plan, **examine_sources(connection, plan)._asdict())
 
 
-def _entities(
-    connection: sqlite3.Connection, tables: Mapping[str, foreign.Table]
-) -> Entities | None:
+def _entities(tables: Mapping[str, foreign.Table]) -> Entities | None:
     links, entities = tables.get("memory_entity_links"), tables.get("memory_entities")
     if links is None or entities is None:
         return None
@@ -233,150 +226,77 @@ def _entities(
         return None
     if not {"id", "canonical_name"} <= set(entities.columns):
         return None
-    name = foreign.quoted(entities.name)
-    sound = all(
-        isinstance(found, str) and found.strip()
-        for (found,) in connection.execute(f"SELECT canonical_name FROM {name}")  # noqa: S608  (a quoted name)
-    )
-    return Entities(foreign.quoted(links.name), name, sound)
+    return Entities(foreign.quoted(links.name), foreign.quoted(entities.name))
 
 
-def _size(connection: sqlite3.Connection, plan: Plan) -> tuple[int, int]:
-    created = plan.name_of("created_at")
-    total, newest = connection.execute(
-        f"SELECT count(*), max(iif(typeof({created}) = 'integer', {created}, NULL)) "  # noqa: S608  (names of a checked schema, quoted)
-        f"FROM {plan.table} m WHERE {plan.selected}",
-        plan.who,
-    ).fetchone()
-    everything = connection.execute(f"SELECT count(*) FROM {plan.table}").fetchone()[0]  # noqa: S608
-    return everything or total, max(0, min(newest or 0, 2**53 - 1))
+def _know(connection: sqlite3.Connection, plan: Plan, workers: int) -> tuple[Sources, LinkReader]:
+    """Examine the sources and read the links, at the same time where both take long."""
+    (total,) = connection.execute(f"SELECT count(*) FROM {plan.table}").fetchone()  # noqa: S608  (a quoted name)
+    if workers < 2 or total < comis_lines.WORKERS_FROM:
+        return examine_sources(connection, plan), LinkReader(plan)
+    with comis_lines.processes(1) as pool:
+        examining = pool.submit(_examine, plan)
+        links = LinkReader(plan)
+        return examining.result(), links
 
 
-class _Taken(NamedTuple):
-    """The sum of all parts."""
-
-    found: int
-    selected: int
-    kept: int
-    gone: int
-    orphaned: int
-    replaced: int
-    dropped: set[str]
+def _examine(plan: Plan) -> Sources:
+    with closing(foreign.connect(plan.copy)) as connection:
+        return examine_sources(connection, plan)
 
 
 def _take(
     connection: sqlite3.Connection,
     plan: Plan,
-    total: int,
+    links: LinkReader,
     bad: BadRecords,
     path: Path,
     options: ComisOptions,
-) -> _Taken:
+) -> Taken:
     """Write the lines; once more when a memory turned out malformed that others derive from."""
-    taken = _write_lines(connection, plan, total, bad, path, options)
-    if not taken.dropped:
+    taken = _write(connection, plan, links, bad, path, options)
+    if not taken.bad:
         return taken
-    known = examine_sources(connection, plan, frozenset(taken.dropped))
+    known = examine_sources(connection, plan, taken.dropped)
     if known.missing != plan.missing:
         bad.notes.clear()
         plan = replace(plan, **known._asdict())
-        taken = _write_lines(connection, plan, total, bad, path, options)
+        taken = _write(connection, plan, links, bad, path, options)
     return taken
 
 
-def _write_lines(
+def _write(
     connection: sqlite3.Connection,
     plan: Plan,
-    total: int,
+    links: LinkReader,
     bad: BadRecords,
     path: Path,
     options: ComisOptions,
-) -> _Taken:
-    sums: Counter[str] = Counter()
-    dropped: set[str] = set()
-    with path.open("wb") as file:
-        for part in _parts(_blocks(connection, plan), plan, total, options):
-            file.write(part.lines)
-            for rowid, memory_id, why in part.bad:
-                bad.add(f"{_TABLE} rowid {rowid}", why)
-                if memory_id is not None:
-                    dropped.add(memory_id)
-            for name in ("found", "selected", "kept", "gone", "orphaned", "replaced"):
-                sums[name] += getattr(part, name)
-            if part.bad:
-                bad.check(max(total, len(bad.notes)))
-            if options.tell is not None:
-                options.tell("memories", sums["found"], total)
-    bad.check(sums["selected"])
-    return _Taken(**{name: sums[name] for name in _Taken._fields[:-1]}, dropped=dropped)
-
-
-def _parts(
-    blocks: Iterator[tuple[int, int]], plan: Plan, total: int, options: ComisOptions
-) -> Iterator[Part]:
-    """Read the blocks in order, over several processes when there are many rows."""
-    if options.workers < 2 or total < WORKERS_FROM:
-        with closing(Reader(plan)) as reader:
-            for low, high in blocks:
-                yield reader.read(low, high)
-        return
-    pool = ProcessPoolExecutor(
-        options.workers, get_context("spawn"), initializer=_start, initargs=(plan,)
+) -> Taken:
+    taken = write_lines(
+        connection,
+        plan,
+        links,
+        path,
+        workers=options.workers,
+        max_bad=options.max_bad,
+        tell=options.tell,
     )
-    with pool:
-        yield from _ordered(pool, blocks, ahead=_AHEAD * options.workers)
+    for rowid, _, why in taken.bad:
+        bad.add(f"{_TABLE} rowid {rowid}", why)
+    bad.check(taken.selected if taken.found == taken.total else taken.total)
+    return taken
 
 
-def _ordered(pool: Executor, blocks: Iterable[tuple[int, int]], *, ahead: int) -> Iterator[Part]:
-    """Keep a few blocks in work, so that results never pile up."""
-    waiting: deque[Future[Part]] = deque()
-    blocks = iter(blocks)
-    try:
-        for block in islice(blocks, ahead):
-            waiting.append(pool.submit(_read, *block))
-        while waiting:
-            part = waiting.popleft().result()
-            for block in islice(blocks, 1):
-                waiting.append(pool.submit(_read, *block))
-            yield part
-    finally:
-        for future in waiting:
-            future.cancel()
-
-
-_worker: list[Reader] = []
-
-
-def _start(plan: Plan) -> None:
-    _worker.append(Reader(plan))
-
-
-def _read(low: int, high: int) -> Part:
-    return _worker[0].read(low, high)
-
-
-def _blocks(connection: sqlite3.Connection, plan: Plan) -> Iterator[tuple[int, int]]:
-    """Cut the row numbers, which may have gaps of any width, into blocks of BLOCK rows."""
-    step = (
-        f"SELECT {plan.rowid} FROM {plan.table} WHERE {plan.rowid} >= ? "  # noqa: S608  (names of a checked schema, quoted)
-        f"ORDER BY {plan.rowid} LIMIT 1 OFFSET ?"
-    )
-    first = connection.execute(step, (-(2**63), 0)).fetchone()
-    while first is not None:
-        after = connection.execute(step, (first[0], BLOCK)).fetchone()
-        yield first[0], after[0] - 1 if after else 2**63 - 1
-        first = after
-
-
-def _asides(taken: _Taken, options: ComisOptions, total: int) -> Iterator[Note]:
-    if taken.selected < total:
+def _asides(taken: Taken, options: ComisOptions) -> Iterator[Note]:
+    if taken.selected < taken.found:
         whose = " and ".join(
             f"{what} {who}"
             for what, who in (("tenant", options.tenant), ("agent", options.agent))
             if who is not None
         )
         yield Note(
-            _TABLE, f"{total - taken.selected} rows are not of {whose}", "left out, as asked"
+            _TABLE, f"{taken.found - taken.selected} rows are not of {whose}", "left out, as asked"
         )
     if taken.gone:
         what = f"{taken.gone} links name an entity that is gone or has no usable name"

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from comis_eval.datasets.contents import EMBEDDINGS
 from comis_eval.datasets.importers.base import Count, Note
+from comis_eval.datasets.importers.comis_plan import VECTORS as TABLE
 from comis_eval.datasets.importers.comis_plan import Plan
 from comis_eval.datasets.importers.foreign import Table, quoted
 
-TABLE = "vec_memories"
 MODEL = "unknown: vec_memories of a Comis memory.db"
 
 _COLUMN = re.compile(r"\b(\w+)\s+(float|f32|int8|i8|bit)\s*\[\s*(\d+)\s*\]", re.IGNORECASE)

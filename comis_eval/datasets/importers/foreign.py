@@ -1,7 +1,8 @@
 """SQLite files that others wrote, read through a private copy with all that could run off.
 
-The copy is made by the backup API from a read-only connection: it is one moment of the
-source, whoever writes to that meanwhile, and the source is never changed. Nothing of the
+The copy is made over a read-only connection, by the backup API or, while the connection's
+lock keeps the file as it is, byte by byte: it is one moment of the source, whoever writes to
+that meanwhile, and the source is never changed. Nothing of the
 copy's own SQL runs: the schema is not trusted, views and virtual tables are refused where a
 table is expected, and no extension is ever loaded. (Of a source in WAL mode SQLite itself
 may leave an empty ``-wal`` and a ``-shm`` beside it, as any reader does.)
@@ -10,6 +11,7 @@ may leave an empty ``-wal`` and a ``-shm`` beside it, as any reader does.)
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -25,6 +27,10 @@ MAX_VALUE_BYTES = 32 * 2**20
 
 _MAGIC = b"SQLite format 3\0"
 BUSY_SECONDS = 20
+_VERSIONS = slice(18, 20)
+"""Where the header says whether the file is in WAL mode: write and read version."""
+_NO_WAL = b"\1\1"
+_CHUNK = 2**20
 """How long a lock of another process is waited for."""
 
 
@@ -88,14 +94,14 @@ def told(source: Path) -> Iterator[None]:
         raise DatasetError(f"{source}: SQLite cannot read it ({what}): {remedy}") from error
 
 
-def connect(copy: Path, *, writable: bool = False) -> sqlite3.Connection:
+def connect(copy: Path, *, writable: bool = False, cache_kib: int = 65_536) -> sqlite3.Connection:
     """Open a private copy; texts that are not UTF-8 come as :class:`Garbled`."""
     mode = "rw" if writable else "ro&immutable=1"
     connection = sqlite3.connect(f"{copy.resolve().as_uri()}?mode={mode}", uri=True)
     connection.isolation_level = None
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "cache_size=-200000"):
+    for pragma in ("trusted_schema=OFF", "cell_size_check=ON", f"cache_size=-{cache_kib}"):
         connection.execute(f"PRAGMA {pragma}")
     if not writable:
         connection.execute("PRAGMA query_only=ON")
@@ -169,14 +175,23 @@ def _back_up(source: Path, copy: Path) -> None:
     still = not waiting.exists() and not os.access(resolved.parent, os.W_OK)
     uri = f"{resolved.as_uri()}?mode=ro{'&immutable=1' * still}"
     with (
+        resolved.open("rb") as raw,
         closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as original,
-        closing(sqlite3.connect(copy, isolation_level=None)) as target,
     ):
-        target.execute("PRAGMA journal_mode=OFF")
-        target.execute("PRAGMA synchronous=OFF")
+        original.isolation_level = None
         original.execute("PRAGMA trusted_schema=OFF")
         original.execute("PRAGMA query_only=ON")
-        # backup() itself would wait for ever for a lock; a transaction that reads waits as told.
         original.execute("BEGIN")
         original.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        original.backup(target)
+        # Outside WAL mode the read lock now held keeps every writer from the file, so its bytes
+        # are one moment. (To close the file would drop the lock: POSIX locks are like that.)
+        if raw.read(_VERSIONS.stop)[_VERSIONS] == _NO_WAL:
+            raw.seek(0)
+            with copy.open("wb") as target:
+                shutil.copyfileobj(raw, target, _CHUNK)
+            return
+        original.execute("COMMIT")
+        with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode=OFF")
+            connection.execute("PRAGMA synchronous=OFF")
+            original.backup(connection)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from comis_eval.datasets import load_dataset, validate
-from comis_eval.datasets.importers import ComisOptions, comis, foreign, import_comis
+from comis_eval.datasets.importers import ComisOptions, comis_lines, foreign, import_comis
 from comis_eval.datasets.importers.comis_rows import BLOCK
 from comis_eval.datasets.importers.redact import Redactor
 from comis_eval.errors import DatasetError
@@ -346,10 +346,11 @@ def test_the_source_is_unchanged_and_a_link_to_it_is_followed(tmp_path):
     assert (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns) == before
 
 
-def test_the_copy_is_one_moment_while_another_connection_writes(tmp_path):
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+def test_the_copy_is_one_moment_while_another_connection_writes(tmp_path, mode):
     path = database(tmp_path / "a.db", [row(f"m{i}", content="v0") for i in range(3000)])
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA journal_mode={mode}")
     stop = threading.Event()
 
     def write():
@@ -485,7 +486,7 @@ def test_redaction_reaches_every_text_and_joins_still_hold(tmp_path):
 
 
 def test_several_processes_read_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(comis, "WORKERS_FROM", 1)
+    monkeypatch.setattr(comis_lines, "WORKERS_FROM", 1)
     rows = [row(f"m{i}", content="x" if i % 9 else b"bad") for i in range(2500)]
     path = database(tmp_path / "a.db", rows)
     one = import_comis(path, tmp_path / "one", ComisOptions(max_bad=1))

@@ -1,0 +1,1 @@
+"""What the experiments share: query sets, arms, paired figures, claims, and what is written."""
