@@ -180,6 +180,20 @@ def test_every_column_of_the_card_is_what_its_command_prints(command, column, mo
         assert row[column] == ("-" if figure is None else f"{figure:.3f}"), family
 
 
+@pytest.mark.slow
+def test_the_card_says_how_far_attacks_get(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    told = document("attack", "datasets/core")["attacks"]
+    on, off = (next(one for one in told if (one["kind"], one["trust_filter"]) == ("all", setting))
+               for setting in ("on", "off"))  # fmt: skip
+    rate = on["rates"]["asr@5"]
+    assert (
+        f"With the filter on {on['figures']['asr@5']['value']:.0%} of the attacked queries have "
+        f"poison in the first five (exact 95% interval {rate['low']:.3f} to {rate['high']:.3f}), "
+        f"with it off {off['figures']['asr@5']['value']:.0%}"
+    ) in CARD
+
+
 def test_every_column_of_the_card_has_a_command():
     assert [column for _, column in COMMANDS] == list(card_rows()["exact"])[3:-1]
 
