@@ -110,4 +110,5 @@ def _write(evaluation: Evaluation, path: Path) -> None:
         file.write_evaluation(evaluation, path)
     except OSError as error:
         raise EvaluationError(f"--out {path}: cannot be written: {error.strerror}") from error
-    line(console(err=True), f"written: {path}, and its trace beside it")
+    beside = "without a trace" if evaluation.rankings is None else "and its trace beside it"
+    line(console(err=True), f"written: {path}, {beside}")

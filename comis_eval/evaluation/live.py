@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,6 +21,8 @@ _INSIDE = ("over_block", "resurrected", *(f"unwanted_after_{stage}" for stage in
 """Metrics of the way through the stages, which a live system does not show."""
 
 _NAMED = 5
+
+_OF_THE_CALLER = ("{agentId}", "{tenantId}")
 
 
 class Answered(NamedTuple):
@@ -91,13 +95,30 @@ def remote(
         pipeline.enforces,
         inputs,
         tuple(metric for metric in metrics if metric not in left_out),
-        (*_notes(judge, answers, unknown), *_unseen(left_out)),
+        (*_one_caller(judge, config), *_notes(judge, answers, unknown), *_unseen(left_out)),
         {},
         None,
         lambda: iter(()),
         answers.latency(),
         int(unknown.sum()),
     )
+
+
+def _one_caller(judge: Judge, config: Config) -> Iterator[str]:
+    """Say when queries of several agents were asked alike: most systems take one's own alone."""
+    callers = Counter(query.tenancy.named for query in judge.dataset.queries)
+    template = json.dumps(dict(config.harness.remote.arguments))
+    if len(callers) > 1 and not any(name in template for name in _OF_THE_CALLER):
+        told = ", ".join(
+            f"{printable(tenant, limit=40)}/{printable(agent or '', limit=40)} {count}"
+            for (tenant, agent), count in callers.most_common(_NAMED)
+        )
+        rest = ", ..." if len(callers) > _NAMED else ""
+        yield (
+            f"nothing that was sent says who asks, and the queries are of {len(callers)} agents "
+            f"({told}{rest}): where a connection speaks for one agent, only its own queries are "
+            "measured; a system that is told has {agentId} in harness.remote.arguments"
+        )
 
 
 def _notes(judge: Judge, answers: Answers, unknown: np.ndarray) -> Iterator[str]:

@@ -225,7 +225,8 @@ def _promised(candidate: Evaluation, kind: str) -> Check:
 
 
 def _leak(leak: Mapping[str, object]) -> str:
-    return f"{leak['memory_id']} for {leak['query_id']} at {leak['stage']}"
+    at = "" if leak["stage"] is None else f" at {leak['stage']}"
+    return f"{leak['memory_id']} for {leak['query_id']}{at}"
 
 
 def _not_promised(baseline: Evaluation, candidate: Evaluation, kind: str, limit: int) -> Check:

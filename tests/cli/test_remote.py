@@ -1,6 +1,7 @@
 """comis-eval evaluate --pipeline remote: what is printed, and where settings may come from."""
 
-from tests.cli.world import document, error, is_tame, output
+from tests.builders import memory
+from tests.cli.world import EXTERNAL, MEMORIES, document, error, is_tame, output, run, world
 from tests.pipelines.remote.rpc_server import rpc
 
 
@@ -31,6 +32,23 @@ def test_report_and_gate_take_it(dataset, tmp_path):
     output("report", str(out), "--out", str(tmp_path / "live.html"))
     assert "Latency" in (tmp_path / "live.html").read_text()
     assert "pass" in output("gate", str(out), str(out))
+
+
+def test_a_live_system_that_leaks_is_compared_reported_and_gated(tmp_path):
+    foreign = memory("a", "the kiln forum", trust_level=EXTERNAL)
+    shared = world(tmp_path, (*MEMORIES, foreign))
+    live, drifted = str(tmp_path / "live.json"), str(tmp_path / "reference.json")
+    with rpc() as server:
+        done = run("evaluate", shared, *way(server.url), "--out", live)
+    told = done.stdout
+    assert "live.json, without a trace" in "".join(done.stderr.splitlines())
+    assert [path.name for path in tmp_path.glob("live*")] == ["live.json"]
+    output("evaluate", shared, "--lanes", "fts", "--out", drifted)
+    assert "LEAKS" in told
+    assert "All headline categories" in output("compare", drifted, live)
+    assert "pass" in output("gate", live, live)
+    output("report", live, "--out", str(tmp_path / "live.html"))
+    assert "4 leaks" in (tmp_path / "live.html").read_text()
 
 
 def test_errors_say_what_to_set(dataset):

@@ -1,6 +1,7 @@
 """The core set is what its card says: families, honesty, judgments, and a pinned fingerprint."""
 
 import re
+import shlex
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
@@ -14,9 +15,11 @@ from comis_eval.evaluation import evaluate
 from comis_eval.pipelines.retrieval import Retriever
 from comis_eval.stats import weighted_kappa
 from comis_eval.types import TrustLevel
+from tests.cli.world import document
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "datasets" / "core"
+CARD = (CORE / "README.md").read_text("utf-8")
 FINGERPRINT = "f18ce9d78c06133833605adbbb7c157ca9d742ff1c6ff6ee3d36f89da93c192f"
 FAMILIES = {
     "exact", "paraphrase", "conversation", "time", "recency", "contradiction", "superseded",
@@ -125,9 +128,74 @@ def test_the_second_pass_is_a_fifth_and_agrees_as_the_card_says():
     for row, grade in zip(rows, resolved, strict=True):
         held = data.judgments.grade(data.position_of[row[0]], data.row_of[row[1]])
         assert held == grade, row
-    card = (CORE / "README.md").read_text("utf-8")
-    assert "is 0.989; 22 pairs differ" in card
-    assert f"{len(rows):,} pairs" in card
+    assert "is 0.989; 22 pairs differ" in CARD
+    assert f"{len(rows):,} pairs" in CARD
+
+
+def card_rows() -> dict[str, dict[str, str]]:
+    """The card's table of families, by family and column."""
+    lines = [line.strip("| ").split(" | ") for line in CARD.splitlines() if line.startswith("| ")]
+    start = next(n for n, line in enumerate(lines) if line[0] == "family")
+    return {line[0]: dict(zip(lines[start], line, strict=False)) for line in lines[start + 1 :]}
+
+
+def test_the_card_counts_what_is_there():
+    data = core()
+    grades = Counter(int(grade) for grade in data.judgments.grades)
+    trust = Counter(str(memory.trust_level) for memory in data.memories)
+    answerable = sum(query.answerable for query in data.queries)
+    groups = len({query.group for query in data.queries})
+    attacked = len({attack.query_id for attack in data.attacks})
+    told = [
+        f"{len(data.memories):,} memories, {len(data.queries)} queries ({answerable} answerable) "
+        f"in {groups} groups, {sum(grades.values()):,} graded judgments, "
+        f"{attacked} attacked queries. Version {data.version}",
+        f"{trust['learned']} memories are `learned`, {trust['system']} `system`, "
+        f"{trust['external']} `external`",
+        f"{grades[3]} are 3, {grades[2]} are 2, {grades[1]} are 1 and {grades[0]:,} are 0",
+        *(f"{name} ({n}" for name, n in Counter(m.tenancy[1] for m in data.memories).items()
+          if name not in ("ops", "integrate", "default", "miller")),
+    ]  # fmt: skip
+    assert [sentence for sentence in told if sentence not in CARD] == []
+    rows = card_rows()
+    asked = Counter(query.category for query in data.queries)
+    scored = Counter(query.category for query in data.queries if query.answerable)
+    for family in FAMILIES:
+        counts = (int(rows[family]["queries"]), int(rows[family]["scored"]))
+        assert counts == (asked[family], scored[family]), family
+
+
+COMMANDS = re.findall(r"^comis-eval (evaluate datasets/core.*?) +# (.+)$", CARD, re.M)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "column"), COMMANDS)
+def test_every_column_of_the_card_is_what_its_command_prints(command, column, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    told = document(*shlex.split(command))["means"]
+    rows = card_rows()
+    assert set(rows) == {*FAMILIES, "all"}
+    for family, row in rows.items():
+        figure = told[family].get("ndcg@10", {}).get("value")
+        assert row[column] == ("-" if figure is None else f"{figure:.3f}"), family
+
+
+@pytest.mark.slow
+def test_the_card_says_how_far_attacks_get(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    told = document("attack", "datasets/core")["attacks"]
+    on, off = (next(one for one in told if (one["kind"], one["trust_filter"]) == ("all", setting))
+               for setting in ("on", "off"))  # fmt: skip
+    rate = on["rates"]["asr@5"]
+    assert (
+        f"With the filter on {on['figures']['asr@5']['value']:.0%} of the attacked queries have "
+        f"poison in the first five (exact 95% interval {rate['low']:.3f} to {rate['high']:.3f}), "
+        f"with it off {off['figures']['asr@5']['value']:.0%}"
+    ) in CARD
+
+
+def test_every_column_of_the_card_has_a_command():
+    assert [column for _, column in COMMANDS] == list(card_rows()["exact"])[3:-1]
 
 
 @pytest.mark.slow
@@ -145,7 +213,3 @@ def test_every_pool_is_judged_and_no_family_is_at_its_ceiling_or_floor():
             assert max(by_family.values()) < 0.92, dict(by_family)
             assert min(by_family.values()) > 0.12, dict(by_family)
             assert found.mean("abstention", "unanswerable") == 0
-            card = (CORE / "README.md").read_text("utf-8")
-            for family, value in by_family.items():
-                row = next(r for r in card.splitlines() if r.startswith(f"| {family} |"))
-                assert float(row.split("|")[4]) == pytest.approx(value, abs=6e-4), family

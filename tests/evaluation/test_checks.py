@@ -27,6 +27,12 @@ EDITS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "a leak without a memory": (
         ("leaks",), [{"query_id": "q1", "why": "trust"}], "KeyError: 'memory_id'",
     ),
+    "a leak at a stage that is no text": (
+        ("leaks",), [{**LEAK, "stage": 3}], r"leaks\[0\]\.stage must be a text",
+    ),
+    "a leak of no memory": (
+        ("leaks",), [{**LEAK, "memory_id": None}], r"leaks\[0\]\.memory_id must be a text",
+    ),
     "means that were taken out": (("means", "all"), {}, "means.all lacks"),
     "a count that is none": (("rows", "laundered", 0), 0.4, "rows.laundered is 0.4 for"),
     "a count below 0": (("rows", "laundered", 0), -1, "rows.laundered is -1 for"),

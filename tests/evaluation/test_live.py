@@ -4,6 +4,7 @@ It answers every query that it answers with b, then a; the world judges b 2 and 
 first query, a 1 and w 1 for the second, nothing for the third.
 """
 
+from dataclasses import replace
 from math import log2
 
 import numpy as np
@@ -13,6 +14,7 @@ from comis_eval.comparison import compare
 from comis_eval.errors import MetricError
 from comis_eval.evaluation import evaluate, read_evaluation, write_evaluation
 from comis_eval.pipelines.remote import Answer, Failure, Remote
+from comis_eval.types import Tenancy
 from tests.builders import query
 from tests.evaluation.world import QUERIES, measured, settings, world
 from tests.pipelines.remote.rpc_server import rpc
@@ -121,6 +123,27 @@ def test_the_file_reads_back_and_drift_is_a_comparison(answering, tmp_path):
     assert again.trace is None
     told = compare(reference, again)
     assert told is not None
+
+
+@pytest.mark.parametrize(
+    ("agents", "arguments", "said"),
+    [
+        (("home", "home", "home"), {}, None),
+        (("home", "stu\x1b[31mdio", "home"), {}, "of 2 agents (t1/home 2, t1/stu␛[31mdio 1)"),
+        (("home", "studio", "home"), {"who": ["{agentId}"]}, None),
+    ],
+)
+def test_queries_of_several_agents_that_nothing_tells_apart_are_noted(
+    answering, agents, arguments, said
+):
+    answering(answer("b"), answer("a"), answer())
+    queries = [
+        replace(one, tenancy=Tenancy("t1", agent))
+        for one, agent in zip(QUERIES, agents, strict=True)
+    ]
+    config = settings(harness={"remote": {"arguments": arguments}})
+    notes = evaluate(world(queries=queries), config, pipeline="remote").notes
+    assert [said in note for note in notes if "says who asks" in note] == ([True] if said else [])
 
 
 def test_from_end_to_end_over_json_rpc():
