@@ -22,7 +22,6 @@ from comis_eval.cli.terminal import (
     table,
     titled,
 )
-from comis_eval.config import Config, config_hash
 from comis_eval.datasets import Dataset
 from comis_eval.errors import EvaluationError
 from comis_eval.files import replacing
@@ -66,27 +65,13 @@ def command(dataset: str, *, metric: str, out: Path | None, as_json: bool, **giv
             retriever=asked.retriever(chosen, tell),
             progress=tell,
         )
-    document = {**_head(chosen, config, asked), **as_document(found)}
+    document = {**asked.head(chosen, config), **as_document(found)}
     if out is not None:
         _write(document, out)
     if as_json:
         print_json(document)
     else:
         _show(found, chosen, console())
-
-
-def _head(dataset: Dataset, config: Config, asked: options.Options) -> dict[str, Any]:
-    return {
-        "dataset": {
-            "name": dataset.name,
-            "version": dataset.version,
-            "fingerprint": dataset.fingerprint,
-            "split": asked.split,
-        },
-        "pipeline": asked.pipeline,
-        "config_hash": config_hash(config),
-        "seed": asked.seed,
-    }
 
 
 def _write(document: dict[str, Any], path: Path) -> None:

@@ -23,7 +23,6 @@ from comis_eval.cli.terminal import (
     table,
     titled,
 )
-from comis_eval.config import Config, config_hash
 from comis_eval.datasets import KINDS, Dataset, attack, without_poison, write_dataset
 from comis_eval.errors import DatasetError
 from comis_eval.evaluation import AttackFigures, measure_attacks
@@ -100,7 +99,7 @@ def command(
                 clean=clean,
                 retriever=stores[kind],
             )
-    head = _head(labelled, config, asked, rate if kinds else None)
+    head = {**asked.head(labelled, config), "rate": rate if kinds else None}
     if as_json:
         print_json(
             {
@@ -132,23 +131,6 @@ def _keep(planted: dict[str, Dataset], folder: Path | None) -> list[tuple[Path, 
         (write_dataset(made, folder if alone else folder / kind), made)
         for kind, made in planted.items()
     ]
-
-
-def _head(
-    dataset: Dataset, config: Config, asked: options.Options, rate: float | None
-) -> dict[str, Any]:
-    return {
-        "dataset": {
-            "name": dataset.name,
-            "version": dataset.version,
-            "fingerprint": dataset.fingerprint,
-            "split": asked.split,
-        },
-        "pipeline": asked.pipeline,
-        "config_hash": config_hash(config),
-        "seed": asked.seed,
-        "rate": rate,
-    }
 
 
 def _show(

@@ -11,7 +11,7 @@ import click
 
 from comis_eval.candidates import SEARCH_LANES
 from comis_eval.cli.terminal import Tell
-from comis_eval.config import LANES, Config
+from comis_eval.config import LANES, Config, config_hash
 from comis_eval.config_file import load_config
 from comis_eval.datasets import SPLITS, Dataset, load_dataset
 from comis_eval.errors import ConfigError
@@ -178,6 +178,20 @@ class Options:
     def dataset(self, path_or_name: str) -> Dataset:
         """The dataset with the split's queries and every memory."""
         return load_dataset(path_or_name).select(self.split, seed=self.seed)
+
+    def head(self, dataset: Dataset, config: Config) -> dict[str, Any]:
+        """What a JSON document says first: what was asked, of which queries, with what."""
+        return {
+            "dataset": {
+                "name": dataset.name,
+                "version": dataset.version,
+                "fingerprint": dataset.fingerprint,
+                "split": self.split,
+            },
+            "pipeline": self.pipeline,
+            "config_hash": config_hash(config),
+            "seed": self.seed,
+        }
 
     def retriever(self, dataset: Dataset, tell: Tell | None) -> Retriever:
         """The dataset made searchable."""
