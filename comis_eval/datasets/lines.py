@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Container, Iterator
 from math import isfinite
 from pathlib import Path
@@ -147,8 +148,8 @@ def _text(raw: bytes, *, first: bool) -> str:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        times = Counter(key for key, _ in pairs)  # in one pass: a line holds a million keys
+        repeated = next(key for key, number in times.items() if number > 1)
         raise UnreadableError(f"key {shown(repeated)} stands twice in one object; keep one")
     return values
 
