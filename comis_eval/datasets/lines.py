@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from comis_eval.datasets.faults import Complaints, shown
+from comis_eval.files import open_regular
 
 MAX_LINE_BYTES = 8 * 2**20
 """Longest line read; past it a file is more likely not line-based than a memory that long."""
@@ -41,7 +42,7 @@ def read_lines(path: Path, complaints: Complaints) -> Iterator[Line]:
         complaints: Takes the faults, one of a file that cannot be opened among them.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             number = 0
             while raw := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
