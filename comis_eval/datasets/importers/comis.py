@@ -17,6 +17,7 @@ Decisions where the source is silent:
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,8 +25,9 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 from comis_eval.datasets.contents import MEMORIES, QUERIES, USEFULNESS
@@ -348,7 +350,16 @@ _worker: list[Reader] = []
 
 
 def _start(plan: Plan) -> None:
+    Thread(target=_end_with_parent, daemon=True).start()
     _worker.append(Reader(plan))
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it was killed; else it would wait for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _read(low: int, high: int) -> Part:
