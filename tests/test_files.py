@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from comis_eval.files import replacing
+from comis_eval.files import open_regular, replacing
 
 
 def test_a_file_is_replaced_when_the_block_ends_well(tmp_path: Path) -> None:
@@ -58,3 +58,19 @@ def test_the_umask_holds(tmp_path: Path) -> None:
     umask = os.umask(0)
     os.umask(umask)
     assert mode == 0o666 & ~umask
+
+
+def test_only_what_has_an_end_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    with open_regular(tmp_path / "link") as file:
+        assert file.read() == b"x"
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("pipe", "zero"):
+        with pytest.raises(OSError, match="no regular file"):
+            open_regular(tmp_path / name)
+    with pytest.raises(IsADirectoryError):
+        open_regular(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        open_regular(tmp_path / "nothing")

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 import click
@@ -125,7 +129,8 @@ class CommandLine(click.Group):
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         _show_what_cannot_be_encoded()
         try:
-            status = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            with _stopped_as_interrupted():
+                status = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except ComisEvalError as error:
             _fail(str(error), UNTRACKED if isinstance(error, TrackingError) else EXPECTED)
         except OSError as error:
@@ -156,6 +161,28 @@ def main() -> None:
         comis-eval evaluate datasets/starter
         comis-eval recall datasets/starter "where does Ada live?"
     """
+
+
+@contextmanager
+def _stopped_as_interrupted() -> Iterator[None]:
+    """Have whoever stops the command, or closes its terminal, leave as little as Ctrl-C does.
+
+    Else half a folder, a private copy of somebody's database and worker processes stay.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one
+                before[number] = signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
+    raise KeyboardInterrupt
 
 
 def _fail(message: str, status: int) -> NoReturn:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import signal
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,7 +132,8 @@ def command(
         from comis_eval.serve.server import serve_stdio
 
         over = f"{told} to {_named(callers[0])} over standard streams"
-        asyncio.run(serve_stdio(desk, offered, callers[0], lambda: _say(over)))
+        with _ended_at_once():
+            asyncio.run(serve_stdio(desk, offered, callers[0], lambda: _say(over)))
         return
     from comis_eval.serve.http import listening, serve_http, url_of
 
@@ -144,6 +148,24 @@ def command(
                 _say(f"token of {_named(caller)}: {token if shown else f'as {TOKEN} says'}")
 
         asyncio.run(serve_http(desk, offered, whose, opened, ready))
+
+
+@contextmanager
+def _ended_at_once() -> Iterator[None]:
+    """Let a signal end the process: the thread that waits for a client cannot be woken.
+
+    Nothing is left half done, since every write is a transaction.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _check_installed() -> None:

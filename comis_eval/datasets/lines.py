@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Container, Iterator
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from comis_eval.datasets.faults import Complaints, shown
+from comis_eval.files import open_regular
 
 MAX_LINE_BYTES = 8 * 2**20
 """Longest line read; past it a file is more likely not line-based than a memory that long."""
@@ -40,7 +42,7 @@ def read_lines(path: Path, complaints: Complaints) -> Iterator[Line]:
         complaints: Takes the faults, one of a file that cannot be opened among them.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             number = 0
             while raw := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
@@ -147,8 +149,8 @@ def _text(raw: bytes, *, first: bool) -> str:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        times = Counter(key for key, _ in pairs)  # in one pass: a line holds a million keys
+        repeated = next(key for key, number in times.items() if number > 1)
         raise UnreadableError(f"key {shown(repeated)} stands twice in one object; keep one")
     return values
 

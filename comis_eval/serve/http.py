@@ -63,6 +63,8 @@ def listening(port: int) -> socket.socket:
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((HOST, port))
+        # At once: nobody else can listen there then, and who is told the address may connect.
+        opened.listen()
     except OSError as error:
         opened.close()
         raise ConfigError(

@@ -1,6 +1,7 @@
 """What holds for every command: help, examples, exit statuses, one line an error."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -113,6 +114,21 @@ def test_a_list_of_faults_is_indented_and_nothing_in_it_is_obeyed(failing):
 
 def test_work_that_could_not_be_tracked_exits_5(failing):
     assert failing(TrackingError("saved, but the server is away")).exit_code == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_stopped_ends_as_an_interrupted_one(number, monkeypatch):
+    @click.command
+    def stopped():
+        signal.raise_signal(number)
+
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        monkeypatch.setattr(comis_eval.cli.CommandLine, "get_command", lambda *_: stopped)
+        assert run("doctor").exit_code == 130
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
 
 
 def test_an_interrupt_exits_130_quietly(failing):

@@ -1,8 +1,10 @@
 """``comis-eval serve-mcp``: whose connection it is, where writes go, and what is printed where."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -65,6 +67,23 @@ def test_standard_output_is_the_protocols_and_the_end_of_input_ends_the_server(d
         "comis-eval: serving dataset world (read-only) to agent default of tenant default "
         "over standard streams\n"
     )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_server_whose_client_is_silent(dataset, number):
+    with subprocess.Popen(
+        [sys.executable, "-m", "comis_eval", "serve-mcp", str(dataset)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            assert process.stderr.readline().startswith(b"comis-eval: serving")
+            time.sleep(0.5)  # until it waits for its client
+            process.send_signal(number)
+            assert process.wait(timeout=20) == -number
+        finally:
+            process.kill()
 
 
 def test_a_client_that_leaves_in_the_middle_of_a_call_ends_the_server(dataset):

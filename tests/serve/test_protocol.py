@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -51,6 +52,11 @@ async def http(*, writable: bool = True, memories=None) -> AsyncIterator[str]:
             finally:
                 server.should_exit = True
                 await running
+
+
+def test_a_port_is_ours_before_anybody_is_told_of_it():
+    with listening(0) as bound, socket.create_connection(bound.getsockname(), timeout=5):
+        pass
 
 
 @asynccontextmanager

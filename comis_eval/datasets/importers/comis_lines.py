@@ -6,6 +6,7 @@ order, so that no line passes through a pipe.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import sys
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing, contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -171,6 +172,15 @@ GIVEN: list[Any] = []
 
 def _receive(*given: object) -> None:
     GIVEN.extend(given)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it was killed; else it would wait for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(blocks: Sequence[Block], path: Path) -> Taken:

@@ -11,6 +11,7 @@ may leave an empty ``-wal`` and a ``-shm`` beside it, as any reader does.)
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -138,9 +139,14 @@ def kind_of(connection: sqlite3.Connection, name: str) -> str | None:
     return "virtual table" if isinstance(row[1], str) and is_virtual(row[1]) else str(row[0])
 
 
+# Who edits sqlite_schema may part the words by comments, as SQLite's own parser allows.
+_APART = r"(?:[\s\x00]|--[^\n]*+(?:\n|\Z)|/\*.*?(?:\*/|\Z))"
+_VIRTUAL = re.compile(rf"{_APART}*+CREATE{_APART}++VIRTUAL\b", re.IGNORECASE | re.DOTALL)
+
+
 def is_virtual(declaration: str) -> bool:
     """Tell the SQL of a virtual table from that of a base table."""
-    return declaration.split()[:2] != [] and declaration.split()[1].upper() == "VIRTUAL"
+    return _VIRTUAL.match(declaration) is not None
 
 
 def quoted(name: str) -> str:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from comis_eval.datasets.faults import shown
 from comis_eval.datasets.lines import UnreadableError, decode_json
 from comis_eval.errors import DatasetError
+from comis_eval.files import open_regular
 
 MAX_OBJECT_CHARS = 128 * 2**20
 """Longest object read; past it the file is more likely broken than one object that long."""
@@ -50,7 +51,7 @@ class _Text:
         self.line = 1
         self.done = 0
         self.ended = False
-        self._file = path.open("rb")
+        self._file = open_regular(path)
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def close(self) -> None:

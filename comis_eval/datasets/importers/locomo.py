@@ -38,6 +38,7 @@ from comis_eval.datasets.importers.base import Count, ImportReport, Note
 from comis_eval.datasets.judgments import Judgments
 from comis_eval.datasets.lines import UnreadableError, decode_json
 from comis_eval.errors import DatasetError
+from comis_eval.files import open_regular
 from comis_eval.text import printable
 from comis_eval.types import Memory, MemoryType, Query, Source, Tenancy, TrustLevel
 
@@ -124,7 +125,8 @@ def import_locomo(source: Path) -> tuple[Dataset, ImportReport]:
 
 def _read(source: Path) -> tuple[object, str]:
     try:
-        raw = source.read_bytes()
+        with open_regular(source) as file:
+            raw = file.read()
         return decode_json(raw.decode("utf-8")), sha256(raw).hexdigest()
     except OSError as error:
         raise DatasetError(f"{source}: cannot be read: {error.strerror}") from error

@@ -125,7 +125,8 @@ RULES = (
     ),
     _rule(
         "secret",
-        rf"(?<!\w)[\w-]{{0,40}}(?:{'|'.join(_KEYED)})s?[\"']?\s{{0,2}}(?:[:=]|\bis\b)\s{{0,2}}"
+        # Whatever the word begins with: to look for its start would try 40 places a character.
+        rf"(?:{'|'.join(_KEYED)})s?[\"']?\s{{0,2}}(?:[:=]|\bis\b)\s{{0,2}}"
         rf"[\"'`]?(?P<secret>{_VALUE}{{6,512}})",
         _mixed,
         case=False,

@@ -19,6 +19,7 @@ from typing import BinaryIO, NamedTuple
 from comis_eval.datasets.faults import shown
 from comis_eval.datasets.lines import MAX_LINE_BYTES
 from comis_eval.errors import DatasetError
+from comis_eval.files import open_regular
 
 MAX_ELEMENT_BYTES = MAX_LINE_BYTES
 """Longest document or topic read: longer ones would not fit a line of a dataset either."""
@@ -108,7 +109,7 @@ def read_elements(path: Path, name: str) -> Iterator[Element]:
         DatasetError: If the file cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             yield from _Reader(file, name).elements()
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror}") from error

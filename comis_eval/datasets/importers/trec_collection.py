@@ -38,6 +38,7 @@ from comis_eval.datasets.importers.trec import QRELS_COLUMNS
 from comis_eval.datasets.lines import UnreadableError, decode_json, read_columns, read_lines
 from comis_eval.datasets.write import new_folder, write_header
 from comis_eval.errors import DatasetError
+from comis_eval.files import open_regular
 
 DOCUMENTS = ("docs.trec", "docs.jsonl", "docs")
 TOPICS = ("topics.trec", "topics.tsv", "topics.txt")
@@ -230,7 +231,7 @@ def _topics(path: Path, options: TrecOptions) -> Iterator[Record]:
 
 def _begins_with_markup(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(1000).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror}") from error

@@ -19,6 +19,7 @@ from comis_eval.datasets.sampling.chance import inclusion, systematic
 from comis_eval.datasets.sampling.log import Asked, read_log
 from comis_eval.datasets.sampling.strata import Kind, frequency_of, kind_of
 from comis_eval.errors import DatasetError
+from comis_eval.files import open_regular
 from comis_eval.types import Query, Turn
 
 MAX_BAD = 0.01
@@ -251,7 +252,7 @@ def _texts(log: Path, seen: _Seen, positions: NDArray[np.intp]) -> dict[int, Ask
 
 
 def _count_lines(log: Path) -> int:
-    with log.open("rb") as file:
+    with open_regular(log) as file:
         return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
 
 

@@ -110,9 +110,11 @@ def read(payload: Any, *, results_field: str | None, id_field: str) -> Listed:
                 f"'{printable(one, limit=_SHOWN)}' is result {first[one]} and again {place}"
             )
         ids.append(one)
-    return Listed(
-        tuple(ids), tuple(len(json.dumps(result, ensure_ascii=False)) for result in results)
-    )
+    try:
+        chars = tuple(len(json.dumps(result, ensure_ascii=False)) for result in results)
+    except RecursionError as error:  # writing takes a level or two more than reading did
+        raise MalformedError("a result is nested too deep") from error
+    return Listed(tuple(ids), chars)
 
 
 def _results(payload: Any, field: str | None) -> Sequence[Any]:

@@ -40,6 +40,7 @@ _REFUSED = (-32600, _METHOD_NOT_FOUND, -32602)
 
 _PASSING = (408, 425, 429)
 _SHOWN = 120
+_CODE_SHOWN = 20
 
 
 @asynccontextmanager
@@ -83,7 +84,8 @@ class _Client:
             self.method = OLDER_SEARCH
             return await self.call(arguments)
         said = error.get("message") if isinstance(error, dict) else error
-        told = f"{self.method}: error {code}: {printable(str(said), limit=_SHOWN)}"
+        number = printable(str(code), limit=_CODE_SHOWN)
+        told = f"{self.method}: error {number}: {printable(str(said), limit=_SHOWN)}"
         raise FinalError(told) if code in _REFUSED else PassingError(told)
 
     async def _posted(self, arguments: dict[str, Any]) -> dict[str, Any]:

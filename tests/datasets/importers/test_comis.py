@@ -328,6 +328,29 @@ def test_a_damaged_file_is_one_error(tmp_path):
         import_comis(path, tmp_path / "out")
 
 
+@pytest.mark.parametrize("apart", ["/**/", " -- x\n", "/* TABLE */\t"])
+def test_a_virtual_table_is_known_however_its_declaration_is_written(tmp_path, apart):
+    path = tmp_path / "memory.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "CREATE VIRTUAL TABLE memories USING fts5 (id, content, trust_level, created_at);"
+            "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET rootpage = 2, "
+            f"sql = replace(sql, 'CREATE ', 'CREATE{apart}') WHERE name = 'memories'"
+        )
+    with pytest.raises(DatasetError, match="memories is a virtual table"):
+        import_comis(path, tmp_path / "out")
+
+
+def test_a_declaration_of_one_word_is_a_table(tmp_path):
+    path = database(tmp_path / "a.db", [row("m1")], columns=OLD.replace(" PRIMARY KEY", ""))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = replace(sql, ' ', '/**/')"
+        )
+    dataset, _ = taken(path, tmp_path)
+    assert [memory.id for memory in dataset.memories] == ["m1"]
+
+
 def test_triggers_and_views_of_the_source_do_not_run(tmp_path):
     more = (
         "CREATE TABLE log (x); CREATE VIEW memory_entities AS SELECT 'e' AS id, 'x' AS "

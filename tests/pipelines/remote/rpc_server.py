@@ -83,6 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(int(mode), b"\x1b[31mdown", {"Location": self.server.url})
         elif mode == "params":
             self._json(request, error={"code": -32602, "message": "limit \x1b[31mtoo large"})
+        elif mode == "code":
+            self._json(request, error={"code": "\x1b[31m" * 10_000, "message": "x"})
         elif mode == "other":
             self._json({"id": "another"}, result={"results": OK})
         elif mode == "nothing":

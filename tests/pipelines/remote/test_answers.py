@@ -84,6 +84,14 @@ def test_any_json_is_read_or_named(payload):
     assert is_tame(told)
 
 
+def test_a_result_too_deep_to_be_written_is_no_answer():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(MalformedError, match="nested too deep"):
+        read([{"id": "a", "x": deep}], results_field=None, id_field="id")
+
+
 def test_failures_by_reason_and_latency_of_the_answered():
     answers = Answers(
         (

@@ -86,6 +86,14 @@ def test_a_fault_that_stays_is_not_tried_again(fault, told):
     assert server.times[fault] == 1
 
 
+def test_a_code_that_is_a_long_text_is_shown_in_short():
+    with rpc() as server:
+        (one,) = asked(over_rpc(server.url, retries=0), "code")
+    assert isinstance(one, Failure)
+    assert one.reason.isprintable()
+    assert len(one.reason) < 100
+
+
 def test_a_call_that_takes_too_long():
     with rpc() as server:
         late, fine = asked(over_rpc(server.url, timeoutMs=200, retries=0), "delay", "fine")
