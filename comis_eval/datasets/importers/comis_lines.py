@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing, contextmanager
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -159,7 +159,13 @@ def processes(workers: int, *given: object) -> Iterator[Executor]:
     pool = ProcessPoolExecutor(workers, context, initializer=_receive, initargs=given)
     try:
         with pool:
-            yield pool
+            try:
+                yield pool
+            except (KeyboardInterrupt, SystemExit):
+                # Leaving the pool waits for what is being read, which may take minutes.
+                for child in active_children():
+                    child.kill()
+                raise
     except BrokenProcessPool as error:
         raise DatasetError(
             "a process that read rows was ended from outside; was memory short?"

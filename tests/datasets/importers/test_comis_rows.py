@@ -1,9 +1,11 @@
 """Rows read a block at a time are the rows read one by one, whatever stands in them."""
 
 import json
+import multiprocessing
 import os
 import sqlite3
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -209,3 +211,12 @@ def test_a_process_that_is_ended_from_outside_is_one_error_and_no_folder(tmp_pat
     with pytest.raises(DatasetError, match="ended from outside"):
         import_comis(path, tmp_path / "out", ComisOptions(workers=2))
     assert [p.name for p in tmp_path.iterdir()] == ["a.db"]
+
+
+def test_an_interrupt_does_not_wait_for_what_is_being_read():
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), comis_lines.processes(1) as pool:
+        pool.submit(time.sleep, 60)
+        raise KeyboardInterrupt
+    assert time.monotonic() - start < 30
+    assert not multiprocessing.active_children()
