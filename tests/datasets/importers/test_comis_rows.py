@@ -214,9 +214,13 @@ def test_a_process_that_is_ended_from_outside_is_one_error_and_no_folder(tmp_pat
 
 
 def test_an_interrupt_does_not_wait_for_what_is_being_read():
+    def interrupted() -> None:
+        with comis_lines.processes(1) as pool:
+            pool.submit(time.sleep, 60)
+            raise KeyboardInterrupt
+
     start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), comis_lines.processes(1) as pool:
-        pool.submit(time.sleep, 60)
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert time.monotonic() - start < 30
     assert not multiprocessing.active_children()
