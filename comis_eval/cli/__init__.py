@@ -95,8 +95,13 @@ class CommandLine(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the first argument names; an unknown one is an error."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
+            from comis_eval.text import close_matches
+
+            hint = close_matches(args[0], COMMANDS)
             raise click.UsageError(
-                f"there is no command {args[0]!r}; there are {', '.join(COMMANDS)}", ctx
+                f"there is no command {args[0]!r}; {hint + ' ' if hint else ''}there are "
+                f"{', '.join(COMMANDS)}",
+                ctx,
             )
         return super().resolve_command(ctx, args)
 
@@ -153,6 +158,7 @@ class CommandLine(click.Group):
 @click.command(
     "comis-eval", cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]}
 )
+@click.version_option(package_name="comis_eval", prog_name="comis-eval")
 def main() -> None:
     """Measure, explain and tune the memory recall of agents.
 

@@ -13,6 +13,7 @@ from comis_eval.cli.terminal import WRONG, cell, figure, line, more, short_hash,
 from comis_eval.config import Config
 from comis_eval.config_file import describe, not_exportable
 from comis_eval.evaluation import Evaluation
+from comis_eval.evaluation.live import FAILED_NOTE
 from comis_eval.metrics import ALL, STAGES, Mean
 from comis_eval.text import printable
 
@@ -55,6 +56,11 @@ def show_evaluation(
     rows = [(_category(name, evaluation), row) for name, row in evaluation.means.items()]
     rest = [name for name in evaluation.values if name not in main and not _on_trust(name)]
     _show_header(evaluation, config, out)
+    failed = [note for note in evaluation.notes if FAILED_NOTE in note]
+    for note in failed:  # what went wrong comes before figures that it spoils
+        line(out, f"note: {note}", WRONG)
+    if failed:
+        out.print()
     _show_figures("Figures (n: queries behind the first)", rows, main, out)
     if evaluation.references:
         others = evaluation.references.items()
@@ -64,7 +70,8 @@ def show_evaluation(
     _show_lanes(evaluation, config, out)
     _show_trust(evaluation, out)
     for note in evaluation.notes:
-        line(out, f"note: {note}")
+        if note not in failed:
+            line(out, f"note: {note}")
 
 
 def _show_header(evaluation: Evaluation, config: Config, out: Console) -> None:

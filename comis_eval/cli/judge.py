@@ -207,6 +207,11 @@ def _judge(dataset: Dataset, folder: Path, asked: _Asked) -> None:
     pairs = _pairs(dataset, folder, judge, asked)
     if asked.unjudged:
         pairs = _without_grade(dataset, pairs)
+    if not dataset.queries:
+        raise JudgeError(
+            f"{dataset.name} has no queries; draw some with `comis-eval sample` and copy its "
+            "queries.jsonl here"
+        )
     if not pairs:
         raise JudgeError("there is nothing to judge: no pair is left; see --depth and --pipelines")
     shuffled = ordered(pairs, judge=judge, seed=asked.seed, sitting=sitting)

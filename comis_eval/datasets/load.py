@@ -130,7 +130,8 @@ def _folder(path_or_name: str | Path) -> Path:
     known = sorted({found.parent.name for home in homes for found in home.glob(f"*/{HEADER}")})
     raise DatasetError(
         f"no dataset {str(path_or_name)!r}: neither a folder nor a name in datasets/; "
-        f"known names: {', '.join(known) or 'none'}"
+        f"known names: {', '.join(known) or 'none'} (looked in {Path('datasets').absolute()}; "
+        "run in the checkout or give the whole path)"
     )
 
 

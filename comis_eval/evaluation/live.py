@@ -22,6 +22,9 @@ _INSIDE = ("over_block", "resurrected", *(f"unwanted_after_{stage}" for stage in
 
 _NAMED = 5
 
+FAILED_NOTE = " queries failed, "
+"""What the notes on failures have in common."""
+
 _OF_THE_CALLER = ("{agentId}", "{tenantId}")
 
 
@@ -125,7 +128,7 @@ def _notes(judge: Judge, answers: Answers, unknown: np.ndarray) -> Iterator[str]
     queries = judge.dataset.queries
     for reason, positions in answers.failures.items():
         named = ", ".join(queries[position].id for position in positions)
-        yield f"{len(positions)} queries failed, {reason}: {named}"
+        yield f"{len(positions)}{FAILED_NOTE}{reason}: {named}"
     again = sum(one.attempts > 1 for one in answers.of if isinstance(one, Answer))
     if again:
         yield f"{again} queries were answered after more than one attempt"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from comis_eval.datasets import UNJUDGED, Dataset
 from comis_eval.datasets.contents import QRELS
+from comis_eval.datasets.header import FILE as HEADER
 from comis_eval.errors import JudgeError
 from comis_eval.files import replacing
 from comis_eval.judge.agreement import Grader
 from comis_eval.judge.journal import Pair
+
+_UNLABELLED = re.compile(r"labelled:\s*false\s*(#.*)?$")
 
 
 class Unsettled(NamedTuple):
@@ -156,7 +160,17 @@ def write(dataset: Dataset, export: Export, *, replace: bool = False) -> Path:
     kept += [_line(pair, grade) for pair, grade in export.added.items()]
     with replacing(path) as partial:
         partial.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8", newline="\n")
+    if kept and not dataset.labelled:
+        _say_labelled(dataset.folder / HEADER)
     return path
+
+
+def _say_labelled(header: Path) -> None:
+    """Take ``labelled: false`` out of dataset.yaml, which the judgments have made untrue."""
+    lines = header.read_text("utf-8").splitlines(keepends=True)
+    with replacing(header) as partial:
+        text = "".join(line for line in lines if not _UNLABELLED.match(line))
+        partial.write_text(text, encoding="utf-8", newline="")
 
 
 def _judged(dataset: Dataset) -> dict[Pair, int]:

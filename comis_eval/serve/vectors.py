@@ -60,4 +60,4 @@ class KeptVectors:
         vectors = np.array([self._kept[text] for text in texts], dtype=np.float32)
         while len(self._kept) > max(LEAST_KEPT, 2 * len(texts)):
             self._kept.popitem(last=False)
-        return vectors.reshape(len(texts), -1)
+        return vectors.reshape(len(texts), self.dim)

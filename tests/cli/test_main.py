@@ -78,7 +78,8 @@ def test_without_a_command_the_help_is_printed():
 
 
 def test_an_unknown_command_lists_the_known():
-    assert "no command 'evalute'; there are evaluate, recall" in error("evalute")
+    assert "no command 'evalute'; did you mean evaluate or" in error("evalute")
+    assert "there are evaluate, recall" in error("nothing-like-it")
 
 
 def test_an_unknown_option_names_the_help_to_read():

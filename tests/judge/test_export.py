@@ -10,6 +10,7 @@ from comis_eval.judge.agreement import TABLE, Disagreement, Grader, compared, gi
 from comis_eval.judge.export import merged, plan, write
 from comis_eval.judge.journal import Act, Journal, Pair, read_all
 from comis_eval.judge.pairs import seen
+from tests.datasets.folders import tiny
 from tests.judge.small import MEMORIES, QUERIES, dataset
 
 ADA, BOB, AGAIN = Grader("ada", 1), Grader("bob", 1), Grader("ada", 2)
@@ -161,3 +162,19 @@ def test_a_failed_write_leaves_the_old_file(folder, monkeypatch):
 
 def _full(*_, **__):
     raise OSError(28, "full")
+
+
+def test_the_first_judgments_end_what_says_that_there_are_none(tmp_path):
+    folder = tiny(
+        tmp_path / "d",
+        dataset_yaml="name: tiny\nlabelled: false  # not yet\npolicy: {trustLevels: [system]}\n",
+        qrels_tsv=None,
+        queries_jsonl='{"id": "q1", "text": "what does Ada drink?", "now": 1700000000000}\n',
+    )
+    dataset = load_dataset(folder, labelled=False)
+    planned = plan(dataset, {Pair("q1", "m1"): 3}, ())
+    write(dataset, planned)
+    judged = load_dataset(folder)
+    assert judged.labelled
+    assert judged.judgments.grade(0, 0) == 3
+    assert (folder / "dataset.yaml").read_text() == "name: tiny\npolicy: {trustLevels: [system]}\n"

@@ -297,3 +297,8 @@ def test_an_agent_that_nobody_knows_sees_what_is_shared():
 def test_time_stands_where_it_is_set():
     later = served(now=lambda: NOW + 400 * DAY)
     assert keys(later.recall(ME, {"query": "kiln"})) == ["gloves"]  # the rest has expired
+
+
+def test_a_store_without_memories_has_no_vectors_of_the_right_width():
+    embedder = WordEmbedder()
+    assert KeptVectors(lambda: embedder).embed([]).shape == (0, embedder.dim)
