@@ -177,8 +177,9 @@ def without_poison(dataset: Dataset) -> Dataset:
             derived from poison is poison too, and must be labelled so.
     """
     gone = {poison for attack in dataset.attacks for poison in attack.poison_ids}
-    kept = tuple(memory for memory in dataset.memories if memory.id not in gone)
-    for memory in kept:
+    for memory in dataset.memories:
+        if memory.id in gone:
+            continue
         tied = gone.intersection((*memory.source_ids, memory.duplicate_of))
         if tied:
             raise DatasetError(
@@ -191,24 +192,7 @@ def without_poison(dataset: Dataset) -> Dataset:
                 f"{dataset.name}: query {query.id!r} is superseded by the poison "
                 f"{query.superseded!r}; a truth can only replace what once was one"
             )
-    if not gone:
-        return replace(dataset, attacks=())
-    row_of = {memory.id: row for row, memory in enumerate(kept)}
-    new_row = np.array([row_of.get(memory.id, -1) for memory in dataset.memories])
-    judged = dataset.judgments
-    stays = new_row[judged.rows] >= 0
-    triples = np.stack(
-        (judged.queries[stays], new_row[judged.rows[stays]], judged.grades[stays]), axis=1
-    )
-    return replace(
-        dataset,
-        memories=kept,
-        judgments=Judgments.of(triples, n_queries=len(dataset.queries)),
-        attacks=(),
-        links=tuple(link for link in dataset.links if not gone & {link.from_id, link.to_id}),
-        edges=tuple(edge for edge in dataset.edges if not gone & {edge.from_id, edge.to_id}),
-        usefulness={key: value for key, value in dataset.usefulness.items() if key not in gone},
-    )
+    return replace(dataset.keeping(lambda memory: memory.id not in gone), attacks=())
 
 
 def _chosen(dataset: Dataset, rate: float, seed: int) -> list[Query]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -193,4 +193,28 @@ class Dataset:
             f"Dataset {self.name} {printable(self.version)}".rstrip(),
             *(line for line in told if line),
             html_table(["category", "in the headline", "queries", "answerable"], rows, texts=2),
+        )
+
+    def keeping(self, keep: Callable[[Memory], bool]) -> Self:
+        """Keep some memories, in their order, with all that is said of them, and every query.
+
+        A judgment, a link, an edge or an attack goes with the first of its memories that
+        goes. Whether what stays refers to what goes is the caller's to ask.
+        """
+        kept = tuple(memory for memory in self.memories if keep(memory))
+        row_of = {memory.id: row for row, memory in enumerate(kept)}
+        rows = np.array([row_of.get(memory.id, -1) for memory in self.memories], dtype=np.int64)
+        judged = self.judgments
+        stays = rows[judged.rows] >= 0
+        triples = np.stack(
+            (judged.queries[stays], rows[judged.rows[stays]], judged.grades[stays]), axis=1
+        )
+        return replace(
+            self,
+            memories=kept,
+            judgments=Judgments.of(triples, n_queries=len(self.queries)),
+            attacks=tuple(one for one in self.attacks if set(one.poison_ids) <= row_of.keys()),
+            links=tuple(one for one in self.links if {one.from_id, one.to_id} <= row_of.keys()),
+            edges=tuple(one for one in self.edges if {one.from_id, one.to_id} <= row_of.keys()),
+            usefulness={name: one for name, one in self.usefulness.items() if name in row_of},
         )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from comis_eval.datasets import Dataset, Judgments
+from comis_eval.datasets import Dataset
 
 
 def reduced(dataset: Dataset, limit: int, seed: int) -> Dataset:
@@ -53,22 +53,5 @@ def _some(dataset: Dataset, tenants: set[str], limit: int, seed: int) -> list[in
 def _of_tenants(dataset: Dataset, tenants: set[str], positions: list[int]) -> Dataset:
     """The queries at some positions over the memories of some tenants."""
     part = dataset.subset(positions)
-    kept = tuple(memory for memory in part.memories if memory.tenancy.tenant_id in tenants)
-    new_row = {memory.id: row for row, memory in enumerate(kept)}
-    rows = np.array([new_row.get(memory.id, -1) for memory in part.memories])
-    judged = part.judgments
-    stays = rows[judged.rows] >= 0
-    triples = np.stack(
-        (judged.queries[stays], rows[judged.rows[stays]], judged.grades[stays]), axis=1
-    )
-    return replace(
-        part,
-        memories=kept,
-        judgments=Judgments.of(triples, n_queries=len(part.queries)),
-        attacks=tuple(one for one in part.attacks if set(one.poison_ids) <= new_row.keys()),
-        links=tuple(one for one in part.links if {one.from_id, one.to_id} <= new_row.keys()),
-        edges=tuple(one for one in part.edges if {one.from_id, one.to_id} <= new_row.keys()),
-        usefulness={name: one for name, one in part.usefulness.items() if name in new_row},
-        embeddings={},
-        folder=None,
-    )
+    kept = part.keeping(lambda memory: memory.tenancy.tenant_id in tenants)
+    return replace(kept, embeddings={}, folder=None)

@@ -182,3 +182,22 @@ def test_errors_name_what_there_is():
     taken = world(memories=(*MEMORIES, memory("poison-value-swap-q1-0")))
     with pytest.raises(DatasetError, match="has the id a planted one would get"):
         attack(taken, "value-swap", rate=1, seed=0)
+
+
+def test_keeping_some_memories_keeps_what_is_said_among_them():
+    other = memory("other", "elsewhere")
+    data = world(
+        memories=(other, *MEMORIES),
+        judgments=Judgments.of([(0, 0, 1), (0, 1, 3), (1, 2, 2), (3, 2, 1)], n_queries=4),
+        attacks=(Attack("q1", ("other", "noise"), "two"), Attack("q2", ("noise",), "one")),
+        links=(Link("other", "truth", 0.5), Link("noise", "truth", 0.5)),
+        usefulness={"other": Usefulness(1, 1), "truth": Usefulness(2, 0)},
+    )
+    kept = data.keeping(lambda one: one.id != "other")
+    assert [one.id for one in kept.memories] == ["truth", "noise"]
+    assert [kept.judgments.grade(q, r).item() for q, r in ((0, 0), (1, 1), (3, 1))] == [3, 2, 1]
+    assert len(kept.judgments) == 3
+    assert [one.kind for one in kept.attacks] == ["one"]
+    assert [one.from_id for one in kept.links] == ["noise"]
+    assert set(kept.usefulness) == {"truth"}
+    assert data.keeping(lambda _: True).fingerprint == data.fingerprint
