@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from comis_eval.cli.options import JSON
+from comis_eval.cli import options
 from comis_eval.cli.terminal import console, line, print_json, table, titled
 from comis_eval.datasets import Dataset, load_dataset
 from comis_eval.datasets.exporters import EXPORTERS, export_trec
@@ -30,14 +30,7 @@ _RANKED = {str(fate) for fate in (Fate.INCLUDED, Fate.OVER_BUDGET, Fate.BEYOND_M
     required=True,
     help="The format to write.",
 )
-@click.option(
-    "--out",
-    "folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="The folder to make; it must not exist, or be empty.",
-)
+@options.NEW_FOLDER
 @click.option(
     "--run",
     "evaluation",
@@ -45,7 +38,7 @@ _RANKED = {str(fate) for fate in (Fate.INCLUDED, Fate.OVER_BUDGET, Fate.BEYOND_M
     type=click.Path(dir_okay=False, path_type=Path),
     help="With --as trec: also write the rankings of an evaluation of this dataset (its --out).",
 )
-@JSON
+@options.JSON
 def command(
     dataset: str, *, format_: str, folder: Path, evaluation: Path | None, as_json: bool
 ) -> None:

@@ -25,6 +25,8 @@ from comis_eval.datasets.write import check_free
 from comis_eval.errors import DatasetError
 from comis_eval.text import printable
 
+# --out and --json are spelled here: options.py brings the evaluation, which no import needs,
+# and its start would be a good part of a small import.
 _LISTED = 50
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _WITHIN = click.Path(path_type=Path)

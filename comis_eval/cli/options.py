@@ -92,6 +92,14 @@ _RUN = (
     ),
     _NO_CACHE,
 )
+NEW_FOLDER = click.option(
+    "--out",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The folder to make; it must not exist, or be empty.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
 

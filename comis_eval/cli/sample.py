@@ -19,14 +19,7 @@ from comis_eval.errors import DatasetError
 
 @click.command
 @click.argument("query_log", type=options.FILE)
-@click.option(
-    "--out",
-    "folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="The dataset folder to make; it must not exist, or be empty.",
-)
+@options.NEW_FOLDER
 @click.option(
     "-n", "n", type=click.IntRange(min=1), default=200, show_default=True, help="How many queries."
 )

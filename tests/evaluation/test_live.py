@@ -13,7 +13,7 @@ import pytest
 from comis_eval.comparison import compare
 from comis_eval.errors import MetricError
 from comis_eval.evaluation import evaluate, read_evaluation, write_evaluation
-from comis_eval.pipelines.remote import Answer, Failure, Remote
+from comis_eval.pipelines.remote import Answer, Answers, Failure, Remote
 from comis_eval.types import Tenancy
 from tests.builders import query
 from tests.evaluation.world import QUERIES, measured, settings, world
@@ -25,11 +25,7 @@ def answering(monkeypatch):
     """Stand in for the system: what it answers, query by query."""
 
     def stand_in(*answers):
-        held = type("Held", (), {})()
-        from comis_eval.pipelines.remote import Answers
-
         monkeypatch.setattr(Remote, "answers", lambda *_: Answers(tuple(answers)))
-        return held
 
     return stand_in
 
